@@ -206,6 +206,12 @@ SUBMISSION = (
         ),
     ),
     Transcript(
+        "run-pmi-spawn",
+        (
+            r"""flux run bash -c 'printf "mcmd=spawn\nnprocs=1\nexecname=true\nendcmd\n" >&$PMI_FD; read -r answer <&$PMI_FD; echo "$answer"'""",
+        ),
+    ),
+    Transcript(
         "batch",
         (
             r"printf '#!/bin/sh\n#flux: -n2\n#flux: --job-name=nested\nflux getattr size; flux getattr instance-level; "

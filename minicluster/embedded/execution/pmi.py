@@ -71,6 +71,8 @@ class PmiClient:
         self._job = job
         self._socket = server_end
         self._input = b""
+        self._in_spawn = False
+        """Whether the lines of a request to spawn tasks come, from `mcmd=spawn` to `endcmd`."""
         server_end.setblocking(False)
         asyncio.get_running_loop().add_reader(server_end.fileno(), self._readable)
 
@@ -99,6 +101,14 @@ class PmiClient:
             self._socket.sendall(f"cmd={command} {rest}\n".encode("utf-8", "surrogateescape"))
 
     def _request(self, line: str) -> None:
+        self._in_spawn = self._in_spawn or line.startswith("mcmd=spawn")
+        if not self._in_spawn:
+            self._known(line)
+        elif line == "endcmd":
+            self._in_spawn = False
+            self.answer("spawn_result", "rc=-1")  # as Flux: no task is ever spawned
+
+    def _known(self, line: str) -> None:
         words = parse(line)
         command = words.get("cmd", "")
         job = self._job
