@@ -25,7 +25,7 @@ LINES = re.findall(r"^\| (instance|program|worker) \| `(.*?)` \|", TEXT, re.MULT
 def test_its_program_grows_and_shrinks(play: Callable[..., Played], tmp_path: Path) -> None:
     path = tmp_path / "app.py"
     (program,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    path.write_text(program.replace("range(200)", "range(10**9)"))
+    path.write_text(program.replace("range(800)", "range(10**9)"))
     command = [sys.executable, str(path)]
     box: list[Played] = []
     box.append(play(start=lambda task, order: box[0].launch(task, order, command, {})))
