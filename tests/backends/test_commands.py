@@ -3,92 +3,31 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import json
-import sys
 from dataclasses import replace
-from importlib.metadata import EntryPoint
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from minicluster.backends import discovery
-from minicluster.cli import backend_choice, queue_view
-from minicluster.cli.main import run
 from minicluster.instance.records import JobState
 from tests.backends import memory_backend
+from tests.backends.memory_calls import lines_of
 from tests.project.sources import sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    Call = Callable[..., tuple[int, str, str]]
-
-
-@contextlib.contextmanager
-def _watching(instance: Any, _minimum: int = 1) -> Iterator[Any]:
-    """Stands for what follows an instance's jobs: the instance in memory has no such stream."""
-    active = sum(job.result is None for job in instance.found.values())
-    samples = [
-        SimpleNamespace(name="flux_jobs_pending", labels={}, value=float(active)),
-        SimpleNamespace(name="flux_nodes_demanded", labels={}, value=float(instance.size)),
-    ]
-    yield SimpleNamespace(samples=lambda: samples)
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capfdbinary: Any, tmp_path: Path) -> Iterator[Call]:
-    """Call `minicluster` with a back end called memory beside ours, and a cluster mc of two brokers in it."""
-    ours = discovery.entry_points(group=discovery.GROUP)
-    more = EntryPoint("memory", "tests.backends.memory_backend:KIND", discovery.GROUP)
-    monkeypatch.setattr(discovery, "entry_points", lambda group: (*ours, more))
-    monkeypatch.setattr(queue_view, "watching", _watching)
-    monkeypatch.setenv("MINICLUSTER_ON", "memory")
-    monkeypatch.setenv("COLUMNS", "160")
-    monkeypatch.chdir(tmp_path)
-    backend_choice.registry.cache_clear()
-    memory_backend.RACKS.clear()
-    document = {
-        "apiVersion": "flux-framework.org/v1alpha2",
-        "kind": "MiniCluster",
-        "metadata": {"name": "mc"},
-        "spec": {"size": 2, "maxSize": 4, "containers": [{"image": "test", "command": "hostname"}]},
-    }
-    (tmp_path / "mc.yaml").write_text(json.dumps(document))
-    document["metadata"] = {"name": memory_backend.REFUSED}
-    (tmp_path / "unlucky.yaml").write_text(json.dumps(document))
-
-    def answer(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["minicluster", *words])
-        code: int | str | None = 0
-        try:
-            run()
-        except SystemExit as end:
-            code = end.code
-        out, err = capfdbinary.readouterr()
-        return int(code or 0), out.decode(), err.decode()
-
-    assert answer("up", "mc.yaml") == (0, "cluster mc is up in memory\n", "minicluster: mc is remembered\n")
-    yield answer
-    backend_choice.registry.cache_clear()
-
-
-def _lines_of(outcome: tuple[int, str, str]) -> tuple[int, list[str]]:
-    code, out, err = outcome
-    return code, [" ".join(line.split()) for line in (out + err).splitlines()]
+    from tests.backends.memory_calls import Call
 
 
 def test_list_shows_its_columns(call: Call) -> None:
-    code, lines = _lines_of(call("list"))
+    code, lines = lines_of(call("list"))
     assert (code, lines[0]) == (0, "NAME PHASE SIZE MAX SIZE RACK UNITS AGE")
     assert lines[1].startswith("mc Running 2 4 1 ")
 
 
 def test_status_shows_fields_queue_and_tables(call: Call) -> None:
     call("submit", "mc", "--urgency", "0", "true")
-    code, lines = _lines_of(call("status", "mc"))
+    code, lines = lines_of(call("status", "mc"))
     assert (code, lines[0], lines[-1]) == (0, "name: mc", "nothing is amiss")
     assert {"nodes demanded: 2", "jobs pending: 1", "waiting:", "notes:"} <= set(lines)
     (shown,) = json.loads(call("status", "mc", "-o", "json")[1])
@@ -132,12 +71,12 @@ COMMANDS = [
 
 @pytest.mark.parametrize(("words", "code", "last"), COMMANDS)
 def test_a_command_asks_the_back_end(call: Call, words: str, code: int, last: str) -> None:
-    ended, lines = _lines_of(call(*words.split()))
+    ended, lines = lines_of(call(*words.split()))
     assert (ended, lines[-1].endswith(last)) == (code, True), lines
 
 
 def test_a_job_is_submitted_listed_followed(call: Call) -> None:
-    code, job = _lines_of(call("submit", "mc", "false", "-x"))
+    code, job = lines_of(call("submit", "mc", "false", "-x"))
     assert (code, len(job)) == (0, 1)
     (row,) = json.loads(call("jobs", "mc", "--all", "-o", "json")[1])
     assert (row["id"], row["state"], row["exit_code"]) == (job[0], "FAILED", 1)
@@ -206,7 +145,7 @@ def test_the_documents_own_command_is_canceled_by_its_id_alone(call: Call) -> No
 )
 def test_a_wrong_call_is_refused(call: Call, words: str, message: str) -> None:
     call("up", "unlucky.yaml")
-    code, lines = _lines_of(call(*words.split()))
+    code, lines = lines_of(call(*words.split()))
     shown = " ".join(lines).replace("│", "")
     assert (code, f"Invalid value {message}" in " ".join(shown.split())) == (2, True), shown
 
@@ -231,12 +170,12 @@ def test_a_job_of_the_only_cluster_is_named_alone(call: Call) -> None:
 def test_a_listing_has_owner_times_and_reasons(call: Call) -> None:
     """Columns that say nothing are left out."""
     call("submit", "mc", "false")
-    _, lines = _lines_of(call("jobs", "mc", "-a"))
+    _, lines = lines_of(call("jobs", "mc", "-a"))
     assert lines[0] == "ID USER NAME STATE TASKS NODES SUBMITTED TIME INFO"
     assert lines[1].startswith("ƒJF root false FAILED 1 ")
     assert lines[1].endswith(" 4s exit code 1")
     call("submit", "mc", "--urgency", "0", "true")
-    _, lines = _lines_of(call("jobs", "mc"))
+    _, lines = lines_of(call("jobs", "mc"))
     assert lines[0] == "ID USER NAME STATE URGENCY TASKS NODES SUBMITTED TIME INFO"
     assert lines[1].endswith(" held: its urgency is 0")
 
@@ -284,7 +223,7 @@ def test_simulate_reads_what_has_run(call: Call) -> None:
 
 def test_options_of_other_back_ends_are_refused(call: Call) -> None:
     for words, owner in ((("up", "mc.yaml", "--engine", "flux"), "local"), (("list", "-A"), "kubernetes")):
-        code, lines = _lines_of(call(*words))
+        code, lines = lines_of(call(*words))
         text = " ".join(lines).replace("│", "")
         assert (code, f"has a meaning only with --on {owner}" in text) == (2, True), text
 
