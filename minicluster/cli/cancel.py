@@ -9,18 +9,15 @@ import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.cluster_choice import OptionalClusterArgument, split
-from minicluster.cli.job_words import Whose, is_main, written
+from minicluster.cli.job_filters import ACTIVE, states_of
+from minicluster.cli.job_words import Whose, each_of, main_jobs, written
 from minicluster.cli.reporting import PlainReporter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from minicluster.instance.port import Instance
     from minicluster.instance.records import JobState
 
 app = typer.Typer(add_completion=False)
-GROUPS = ("depend", "priority", "sched", "run", "pending", "running", "active")
-"""The states, and groups of them, that --states takes."""
 
 
 @app.command(cls=BackendCommand)
@@ -53,42 +50,17 @@ def cancel(
     if wanted:
         for each in wanted:
             whose.jobid(each)  # what is none is found before anything is done
-        backend.ask(cluster, lambda instance: _each(instance, whose, wanted, message))
+        backend.ask(
+            cluster, lambda instance: each_of(wanted, lambda text: _end(instance, whose, text, message))
+        )
         return
-    which = _parsed(states)
+    which, _ = states_of(states, ACTIVE)
     done = backend.ask(cluster, lambda instance: _all(instance, which, message))
     typer.echo("1 job canceled" if done == 1 else f"{done} jobs canceled")
 
 
-def _parsed(text: str) -> JobState:
-    """Return the states in a list such as `pending,run`; all active ones without any. Raises BadParameter."""
-    from minicluster.instance.records import JobState
-
-    found = JobState(0)
-    for word in text.split(",") if text else ("active",):
-        if word.lower() not in GROUPS:
-            message = f"{word!r} is no state of a job; right would be {', '.join(GROUPS)}"
-            raise typer.BadParameter(message, param_hint="--states")
-        found |= JobState[word.upper()]
-    return found
-
-
-def _each(instance: Instance, whose: Whose, wanted: Sequence[str], message: str) -> None:
-    """Cancel jobs by their ids. Raises WrongRequest for all that could not be, once the others are."""
-    from minicluster.backends.errors import WrongRequest
-
-    wrong = []
-    for text in wanted:
-        try:
-            typer.echo(f"{_end(instance, whose, text, message)}: canceled")
-        except WrongRequest as error:
-            wrong.append(str(error))
-    if wrong:
-        raise WrongRequest("\n".join(wrong))
-
-
 def _end(instance: Instance, whose: Whose, text: str, message: str) -> str:
-    """Cancel a job, and return its id. Raises WrongRequest."""
+    """Cancel a job, and return what was done. Raises WrongRequest."""
     from minicluster.backends.errors import WrongRequest
     from minicluster.instance.errors import JobInactive
 
@@ -96,7 +68,7 @@ def _end(instance: Instance, whose: Whose, text: str, message: str) -> str:
     if found.result is None:
         with contextlib.suppress(JobInactive):
             instance.jobs.cancel(found.id, message)
-            return written(found.id)
+            return f"{written(found.id)}: canceled"
         found = instance.jobs.wait(found.id)
     result = found.result.name if found.result else "an unknown result"
     raise WrongRequest(f"{text}: has ended already, with {result}; there is nothing to cancel")
@@ -105,11 +77,10 @@ def _end(instance: Instance, whose: Whose, text: str, message: str) -> str:
 def _all(instance: Instance, states: JobState, message: str) -> int:
     """Cancel the jobs in some states, and return how many; the document's own command is left running."""
     from minicluster.instance.errors import JobInactive, JobNotFound
-    from minicluster.instance.records import JobFilter, JobState
+    from minicluster.instance.records import JobFilter
 
     active = instance.jobs.find(JobFilter(states=states), limit=0)
-    running = [job.id for job in active if job.state in JobState.RUNNING]
-    own = {jobid for jobid in running if is_main(instance.jobs.get(jobid))}
+    own = main_jobs(instance, active)
     if not own:
         return instance.jobs.cancel_all(states, message)
     count = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pwd
 import time
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,19 @@ def rows(instance: Instance, jobs: Sequence[Job]) -> list[JobRow]:
         return ending(job) if job.result else job.nodelist
 
     return [_row(job, info(job), user(job.userid, here=here)) for job in jobs]
+
+
+def dumped_rows(jobs: Iterable[Job]) -> list[JobRow]:
+    """Return the jobs of a dump as rows. Users of the machine that it is from are numbers, except for you."""
+    own = os.getuid()
+    return [
+        _row(
+            job,
+            ending(job) if job.result else "waited when it was saved",
+            user(job.userid, here=job.userid == own),
+        )
+        for job in jobs
+    ]
 
 
 def with_submitted(found: Iterable[JobRow]) -> list[JobRow]:

@@ -7,10 +7,12 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import typer
+
 from minicluster.cli.reporting import PlainReporter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from minicluster.instance.port import Instance
     from minicluster.instance.records import Job
@@ -80,6 +82,28 @@ def _going_on(whose: Whose, jobs: Sequence[str]) -> str:
     ends = f", `minicluster cancel {where}` ends it" if jobs else ""
     what = jobs[0] if jobs else f"the command of {whose.name}"
     return f"{what} goes on: `minicluster attach {where}` shows it again{ends}"
+
+
+def each_of(wanted: Iterable[str], work: Callable[[str], str]) -> None:
+    """Print what `work` returns of each id. Raises WrongRequest for all that it refuses, in the end."""
+    from minicluster.backends.errors import WrongRequest
+
+    wrong = []
+    for text in wanted:
+        try:
+            typer.echo(work(text))
+        except WrongRequest as error:
+            wrong.append(str(error))
+    if wrong:
+        raise WrongRequest("\n".join(wrong))
+
+
+def main_jobs(instance: Instance, jobs: Iterable[Job]) -> set[int]:
+    """Return the ids of running jobs that are the document's own command."""
+    from minicluster.instance.records import JobState
+
+    running = [job.id for job in jobs if job.state in JobState.RUNNING]
+    return {jobid for jobid in running if is_main(instance.jobs.get(jobid))}
 
 
 def is_main(job: Job) -> bool:

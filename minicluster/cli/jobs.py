@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minicluster.cli.backend_choice import BackendCommand, chosen
+from minicluster.cli import job_filters as filters
+from minicluster.cli.backend_choice import BackendCommand, chosen, refuse
 from minicluster.cli.cluster_choice import OptionalClusterArgument, split
 from minicluster.cli.job_words import Whose
 from minicluster.cli.tables import OutputOption, show
@@ -24,11 +25,20 @@ COLUMNS = (
 
 
 @app.command(cls=BackendCommand)
-def jobs(
+def jobs(  # noqa: PLR0913, PLR0917 - an option each
     ctx: typer.Context,
     name: OptionalClusterArgument = None,
     job: Annotated[list[str] | None, typer.Argument(metavar="JOB", help="Only these.")] = None,
     every: Annotated[bool, typer.Option("--all", "-a", help="Ended ones as well.")] = False,
+    states: filters.StatesFilter = "",
+    user: filters.UserFilter = "",
+    queue: filters.QueueFilter = "",
+    job_name: filters.NameFilter = "",
+    since: filters.SinceFilter = "",
+    source: Annotated[
+        str,
+        typer.Option("--from", metavar="DUMP", help="Those in a file of `down --dump`; all of them."),
+    ] = "",
     output: OutputOption = "table",
 ) -> None:
     """List a cluster's jobs: how long ago they were submitted, how long they run, why they wait or failed.
@@ -38,29 +48,45 @@ def jobs(
 
     minicluster jobs mc --all --output json
 
+    minicluster jobs mc --states failed,timeout --since 2h --job-name 'lmp-*'
+
     minicluster jobs mc --on kubernetes -n research
     """
     from minicluster.cli import job_rows
 
-    backend = chosen(ctx)
-    cluster, wanted = split(backend, name, job or ())
-    whose = Whose(cluster, lambda: backend.words)
+    selection = filters.selection(
+        states, user, queue, job_name, since, every=every or (bool(source) and not states)
+    )
+    if source:
+        found = _dumped(ctx, source, name, selection)
+    else:
+        backend = chosen(ctx)
+        cluster, wanted = split(backend, name, job or ())
+        if wanted and any((states, user, queue, job_name, since)):
+            raise typer.BadParameter("either ids or options that restrict a listing", param_hint="JOB")
+        whose = Whose(cluster, lambda: backend.words)
 
-    def find(instance: Instance) -> list[JobRow]:
-        return _named(instance, whose, wanted) if wanted else _listed(instance, every=every)
+        def find(instance: Instance) -> list[JobRow]:
+            if wanted:
+                return _named(instance, whose, wanted)
+            return job_rows.rows(instance, selection.find(instance))
 
-    found = backend.ask(cluster, find)
+        found = backend.ask(cluster, find)
     if output == "table":
         found = job_rows.with_submitted(found)
     show(found, job_rows.columns(found, COLUMNS), output, "no jobs")
 
 
-def _listed(instance: Instance, *, every: bool) -> list[JobRow]:
-    from minicluster.cli import job_rows
-    from minicluster.instance.records import JobFilter, JobState
+def _dumped(
+    ctx: typer.Context, source: str, name: str | None, selection: filters.JobSelection
+) -> list[JobRow]:
+    """Return the jobs of a dump. Raises BadParameter for what is of a cluster that is up."""
+    from minicluster.cli import dumped_jobs, job_rows
 
-    which = JobFilter() if every else JobFilter(states=JobState.ACTIVE)
-    return job_rows.rows(instance, instance.jobs.find(which, limit=0))
+    if name is not None:
+        raise typer.BadParameter("has a meaning only without --from", param_hint="NAME")
+    refuse(ctx, needed="a cluster that is up, not with --from")
+    return job_rows.dumped_rows(dumped_jobs.find(source, selection))
 
 
 def _named(instance: Instance, whose: Whose, wanted: Sequence[str]) -> list[JobRow]:

@@ -17,7 +17,7 @@ NodesOption = Annotated[
 CoresOption = Annotated[int, typer.Option("--cores-per-task", "-c", min=1, help="Cores of each task.")]
 GpusOption = Annotated[int, typer.Option("--gpus-per-task", "-g", min=0, help="GPUs of each task.")]
 ExclusiveOption = Annotated[bool, typer.Option("--exclusive", "-x", help="With --nodes: whole ones.")]
-QueueOption = Annotated[str, typer.Option("--queue", "-q", help="Into this queue.")]
+QueueOption = Annotated[str, typer.Option("--queue", "-q", metavar="QUEUE", help="Into this queue.")]
 TimeLimitOption = Annotated[
     str, typer.Option(metavar="FSD", help="It is ended after 30s, 5m, 1.5h; without a unit seconds.")
 ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from minicluster.instance.errors import JobNotFound
+from minicluster.instance.errors import JobInactive, JobNotFound, RequestRefused, WaitTimeout
 from minicluster.instance.records import (
     Job,
     JobFilter,
@@ -34,24 +35,30 @@ class MemoryJobs:
     def submit(self, request: JobRequest) -> int:
         """Run a job, unless it is held."""
         number = 1000 + len(self.found)
-        at_rest = request.urgency == 0
-        code = 1 if request.command[0] == "false" else 0
         self.requests[number] = request
+        self._put(number, request.urgency)
+        return number
+
+    def _put(self, number: int, urgency: int) -> None:
+        """Have a job that has ended, or that waits if its urgency is 0."""
+        request = self.requests[number]
+        at_rest = urgency == 0
+        code = 1 if request.command[0] == "false" else 0
         self.found[number] = Job(
             number,
             JobState.SCHED if at_rest else JobState.INACTIVE,
             None if at_rest else JobResult.FAILED if code else JobResult.COMPLETED,
-            name=request.command[0],
+            name=request.name or request.command[0],
+            queue=request.queue,
             ntasks=request.tasks,
             ncores=request.tasks,
-            urgency=request.urgency,
+            urgency=urgency,
             attributes=request.attributes,
             t_submit=100.0,
             t_run=0.0 if at_rest else 101.0,
             t_inactive=0.0 if at_rest else 105.0,
             waitstatus=None if at_rest else code << 8,
         )
-        return number
 
     def unsatisfiable(self, request: JobRequest) -> str:
         """Refuse what needs more than four cores."""
@@ -64,8 +71,7 @@ class MemoryJobs:
 
     def find(self, which: JobFilter | None = None, limit: int = 1000) -> list[Job]:
         """List jobs."""
-        wanted = which.states if which is not None else None
-        return [each for each in self.found.values() if wanted is None or each.state & wanted]
+        return [each for each in self.found.values() if _fits(each, which or JobFilter())]
 
     def get(self, jobid: int) -> Job:
         """Return one job."""
@@ -74,8 +80,21 @@ class MemoryJobs:
         return self.found[jobid]
 
     def wait(self, jobid: int, timeout: float | None = None) -> Job:
-        """Return a job, which has ended."""
-        return self.get(jobid)
+        """Return a job that has ended. Raises WaitTimeout for one that waits."""
+        found = self.get(jobid)
+        if found.result is None:
+            raise WaitTimeout(f"job {jobid} waits")
+        return found
+
+    def set_urgency(self, jobid: int, urgency: int) -> int:
+        """Run a held job, or keep it; return its urgency before."""
+        before = self.get(jobid)
+        if before.result is not None:
+            raise JobInactive(jobid)
+        if before.state in JobState.RUNNING:
+            raise RequestRefused("job-manager.urgency", errno.EINVAL, "urgency cannot be changed any more")
+        self._put(jobid, urgency)
+        return before.urgency
 
     def cancel(self, jobid: int, reason: str = "") -> None:
         """Take a held job away."""
@@ -93,6 +112,17 @@ class MemoryJobs:
         """Return a job's command as its output."""
         text = " ".join(self.requests[jobid].command) + "\n"
         yield [OutputChunk(jobid, 0, 0, "stdout", text.encode())]
+
+
+def _fits(job: Job, which: JobFilter) -> bool:
+    either = (which.states, job.state), (which.results, job.result or JobResult(0))
+    exact = (which.userid, job.userid), (which.name or None, job.name), (which.queue or None, job.queue)
+    chosen = [bool(wanted & value) for wanted, value in either if wanted is not None]
+    return (
+        (any(chosen) or not chosen)
+        and all(wanted in {None, value} for wanted, value in exact)
+        and (job.result is None or job.t_inactive > which.since)
+    )
 
 
 @dataclass

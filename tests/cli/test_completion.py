@@ -17,12 +17,12 @@ from minicluster.backends.records import ClusterListing, ClusterSummary
 from minicluster.cli import commands, main
 from minicluster.cli.completion import answers
 from minicluster.cli.completion.answers import split
-from minicluster.instance.records import JobRequest
+from minicluster.instance.records import JobRequest, QueueStatus
 from minicluster.local import processes
 from minicluster.local.backend import LocalBackend
 from minicluster.local.records import ClusterState, LocalPhase
 from minicluster.remote.backend import KubernetesBackend
-from tests.backends.memory_instance import MemoryInstance
+from tests.backends.memory_instance import MemoryInstance, MemoryQueues
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +68,8 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> MemoryInstance:
     instance = MemoryInstance()
     instance.jobs.submit(JobRequest(("ended",)))
     instance.jobs.submit(JobRequest(("held",), urgency=0))
+    queues = [QueueStatus(name, enabled=True, started=True) for name in ("batch", "")]
+    monkeypatch.setattr(MemoryQueues, "all", lambda _self: queues)
     monkeypatch.setattr(LocalBackend, "ask", lambda _self, _name, work: work(instance))
     return instance
 
@@ -104,6 +106,10 @@ OFFERS = [
     pytest.param(("simulate", "--policy", "easy", "--policy", "fcf"), ["fcfs"], ":4", id="an option again"),
     pytest.param(("simulate", "--workload", "ch"), ["charm"], ":0", id="a workload, or a file"),
     pytest.param(("simulate", "--from", "tu"), ["tundra"], ":0", id="a cluster, or a file"),
+    pytest.param(("jobs", "--states", "fa"), ["failed"], ":4", id="a state"),
+    pytest.param(("jobs", "-S", "run,pe"), ["run,pending"], ":4", id="one more state"),
+    pytest.param(("cancel", "-S", "c"), [], ":4", id="a state that cannot be canceled"),
+    pytest.param(("jobs", "--from", ""), [], ":0", id="a dump"),
     pytest.param(("explain", "spec.fl"), ["spec.flux"], ":6", id="a field"),
     pytest.param(("completion", ""), ["bash", "zsh", "fish"], ":4", id="a shell"),
     pytest.param(("help", "simu"), ["simulate"], ":4", id="a command for help"),
@@ -143,6 +149,8 @@ ENDED, WAITING = 1000, 1001
     ("words", "texts"),
     [
         pytest.param(("cancel", "tundra", ""), [f58(WAITING)], id="what can be cancelled"),
+        pytest.param(("jobs", "tundra", ""), [f58(ENDED), f58(WAITING)], id="what can be listed"),
+        pytest.param(("submit", "tundra", "-q", ""), ["batch"], id="a queue"),
         pytest.param(("attach", "tundra", ""), [f58(ENDED), f58(WAITING)], id="what has output"),
         pytest.param(("attach", "tundra", "f"), [f58plain(ENDED), f58plain(WAITING)], id="typed in ASCII"),
     ],

@@ -59,7 +59,7 @@ def _jobs(context: Any, incomplete: str) -> Values:
     from minicluster.cli.job_words import written
     from minicluster.instance.records import JobFilter, JobState
 
-    may_have_ended = context.command.name == "attach"
+    may_have_ended = context.command.name in {"attach", "jobs"}
     which = JobFilter() if may_have_ended else JobFilter(states=JobState.ACTIVE)
     found: list[Job] = list(
         likely(context).ask(
@@ -69,6 +69,19 @@ def _jobs(context: Any, incomplete: str) -> Values:
     )
     form = f58plain if incomplete.startswith("f") else written
     return Values({form(job.id): _described(job) for job in found})
+
+
+def _queues(context: Any, _incomplete: str) -> Values:
+    found = likely(context).ask(context.params["name"], lambda instance: instance.queues.all())
+    return Values({each.name: "" if each.started else "stopped" for each in found if each.name})
+
+
+def _states(context: Any, incomplete: str) -> Values:
+    from minicluster.cli import job_filters
+
+    before, comma, _ = incomplete.rpartition(",")
+    words = job_filters.ACTIVE if context.command.name == "cancel" else job_filters.EVERY
+    return Values({f"{before}{comma}{word}": "" for word in words})
 
 
 def _described(job: Job) -> str:
@@ -137,6 +150,8 @@ ValueSource = Callable[[Any, str], Values]
 _SOURCES: Mapping[str, ValueSource] = {
     "NAME": _clusters,
     "JOB": _jobs,
+    "QUEUE": _queues,
+    "STATES": _states,
     "FILE": _any_file,
     "DUMP": _any_file,
     "POLICY": _policies,

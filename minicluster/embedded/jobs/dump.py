@@ -21,12 +21,17 @@ from broker_config.formats.job_states import JobState
 from minicluster.embedded import log, partial_file
 from minicluster.embedded.errors import DumpError, RpcError
 from minicluster.embedded.jobs.database import APPLICATION_ID, VERSION
+from minicluster.embedded.jobs.job_attributes import attributes
+from minicluster.embedded.jobs.job_list import compile_constraint
+from minicluster.embedded.jobs.replay import rebuilt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from minicluster.embedded.jobs.job_manager import JobManager
     from minicluster.embedded.services import RpcRequest
+
+JSON = dict[str, Any]
 
 _SQLITE = b"SQLite format 3\0"
 _ARCHIVES = (
@@ -110,9 +115,27 @@ def jobs(path: Path) -> Iterator[DumpedJob]:
         for job, user, jobspec, resources in db.execute(
             "SELECT id, userid, jobspec, R FROM jobs ORDER BY id"
         ):
-            lines = db.execute("SELECT line FROM events WHERE job=? AND log='eventlog' ORDER BY seq", (job,))
-            events = [eventlog.decode(line) for (line,) in lines]
+            events = [eventlog.decode(line) for line in _lines(db, job)]
             yield DumpedJob(user, json.loads(jobspec), events, json.loads(resources) if resources else None)
+
+
+def listing(path: Path, constraint: Mapping[str, Any], since: float = 0.0) -> Iterator[JSON]:
+    """Yield jobs of a dump with the attributes of job-list, those that wait first, then the latest.
+
+    `constraint` is as of RFC 31. Those that ended before `since` are left out. Raises DumpError as `check`
+    does.
+    """
+    check(path)
+    is_wanted = compile_constraint(constraint)
+    with _opened(path) as db:
+        for *row, info in db.execute(
+            "SELECT id, userid, jobspec, R, info FROM jobs WHERE t_inactive IS NULL OR t_inactive > ?"
+            " ORDER BY t_inactive IS NOT NULL, t_inactive DESC, id DESC",
+            (since,),
+        ):
+            shown = json.loads(info) if info else attributes(rebuilt((*row,), _lines(db, row[0])))
+            if is_wanted(shown):
+                yield shown
 
 
 def restore(source: Path, target: Path, report: Callable[[int, str], None]) -> None:
@@ -132,6 +155,12 @@ def restore(source: Path, target: Path, report: Callable[[int, str], None]) -> N
     except OSError as error:
         raise DumpError(f"{source} cannot be restored to {target}: {error}") from error
     report(log.INFO, f"restored {count} job(s) from {source}")
+
+
+def _lines(db: sqlite3.Connection, job: int) -> Iterator[str]:
+    """Yield the lines of a job's eventlog."""
+    sql = "SELECT line FROM events WHERE job=? AND log='eventlog' ORDER BY seq"
+    return (line for (line,) in db.execute(sql, (job,)))
 
 
 def _check_kind(path: Path) -> None:

@@ -12,6 +12,8 @@ from minicluster.embedded import log
 from minicluster.embedded.jobs.job import ActiveJob
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from minicluster.embedded.jobs.job_manager import JobManager
     from minicluster.embedded.jobs.lifecycle import JobLifecycle
 
@@ -35,18 +37,25 @@ def replay(manager: JobManager) -> None:
 
 def _rebuilt(manager: JobManager, row: tuple[int, int, str, str | None]) -> ActiveJob | None:
     """Return a job in the state that its eventlog gives; None where its jobspec is invalid."""
-    jobid, userid, text, resources = row
+    jobid = row[0]
+    lines = manager.parts.store.eventlogs.lines(jobid, "eventlog")
     try:
-        parsed = jobspec.parse(json.loads(text))
+        job = rebuilt(row, (line for _, line in lines))
     except JobspecError as error:
         manager.parts.log(log.ERR, f"job {jobid} is passed over: its stored jobspec is invalid: {error}")
         return None
-    job = ActiveJob.of(jobid, userid, 16, 0, parsed)
+    job.restored = True
+    return job
+
+
+def rebuilt(row: tuple[int, int, str, str | None], lines: Iterable[str]) -> ActiveJob:
+    """Return a job (id, user, jobspec, R) in the state that its eventlog gives. Raises JobspecError."""
+    jobid, userid, text, resources = row
+    job = ActiveJob.of(jobid, userid, 16, 0, jobspec.parse(json.loads(text)))
     job.R = json.loads(resources) if resources else None
-    for _, line in manager.parts.store.eventlogs.lines(jobid, "eventlog"):
+    for line in lines:
         entry = eventlog.decode(line)
         _apply(job, entry["name"], entry["timestamp"], eventlog.context(entry))
-    job.restored = True
     return job
 
 
