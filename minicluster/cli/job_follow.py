@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+import time
 from collections import deque
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from minicluster.cli.job_reasons import outcome
 from minicluster.cli.job_words import written
 from minicluster.cli.reporting import PlainReporter, print_notice
-from minicluster.instance.errors import InstanceError
+from minicluster.cli.tables import echo
+from minicluster.instance.errors import InstanceError, WaitTimeout
 from minicluster.instance.records import JobState
 
 if TYPE_CHECKING:
@@ -57,6 +60,24 @@ def wait_for_all(instance: Instance, jobids: Sequence[int]) -> int:
     return max(exit_code(instance.jobs.wait(jobid)) for jobid in jobids)
 
 
+def report_ends(instance: Instance, jobs: Sequence[Job], left: list[str], limit: float | None = None) -> int:
+    """Wait until jobs have ended, print how each did, and return the greatest exit code; 0 without any.
+
+    After `limit` seconds those that have not ended are passed over. `left` gets the ids of all, as users
+    write them, and loses those of jobs that have ended.
+    """
+    left += [written(job.id) for job in jobs]
+    end = None if limit is None else time.monotonic() + limit
+    codes = [0]
+    for each in jobs:
+        job = _end(instance, each, end)
+        if job is not None:
+            left.remove(written(job.id))
+            echo(f"{written(job.id)}: {outcome(job)}")
+            codes.append(shell_code(job))
+    return max(codes)
+
+
 @contextlib.contextmanager
 def reported(instance: Instance, job: Job) -> Iterator[None]:
     """Tell the user why a job waits, if it still does after a while, as long as the block runs."""
@@ -88,10 +109,26 @@ def exit_code(job: Job) -> int:
     """Return the exit code that a shell would show for the job. Prints the exception that ended it."""
     if job.exception is not None and job.exception.severity == 0:
         print_notice(f"job.exception type={job.exception.type}: {job.exception.note}")
+    return shell_code(job)
+
+
+def shell_code(job: Job) -> int:
+    """Return the exit code that a shell would show for the job."""
     code = job.returncode
     if code is None:
         return 1
     return code if code >= 0 else 128 - code if code > -128 else 1
+
+
+def _end(instance: Instance, job: Job, end: float | None) -> Job | None:
+    """Return a job that has ended; None where it has not by `end`, on the monotonic clock."""
+    remaining = None if end is None else end - time.monotonic()
+    if remaining is not None and remaining <= 0:
+        found = instance.jobs.get(job.id)
+        return found if found.result else None
+    with contextlib.suppress(WaitTimeout), reported(instance, job):
+        return instance.jobs.wait(job.id, remaining)
+    return None
 
 
 def _followed(instance: Instance, jobid: int) -> int | Exception:

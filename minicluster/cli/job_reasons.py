@@ -50,6 +50,14 @@ def ending(job: Job) -> str:
     return f"{_exit(job.returncode or 0)}{where}"
 
 
+def outcome(job: Job) -> str:
+    """Return the result of a job that has ended, and why, if it did not complete."""
+    if job.result is None or job.result is JobResult.COMPLETED:
+        return job.result.name or "" if job.result else "ended, the result is not known"
+    reason = ending(job).removeprefix("canceled").removeprefix(": ")
+    return f"{job.result.name}, {reason}" if reason else str(job.result.name)
+
+
 def _exit(code: int) -> str:
     """Return an exit code with the signal that it stands for, as shells report it."""
     number = -code if code < 0 else code - 128

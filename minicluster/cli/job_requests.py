@@ -33,14 +33,32 @@ def queued(
         request,
         queue=queue,
         dependencies=tuple(dependencies),
-        urgency=_urgency(urgency),
+        urgency=urgency_of(urgency, "--urgency"),
         duration=duration,
     )
 
 
 def time_limit(text: str, minutes: str) -> float:
     """Return the seconds of --time-limit, or of -t, whose numbers are minutes. Raises BadParameter."""
-    return _seconds(text, "--time-limit", 1.0) if text else _seconds(minutes or "0", "-t", 60.0)
+    return seconds(text, "--time-limit") if text else seconds(minutes or "0", "-t", 60.0)
+
+
+def seconds(text: str, option: str, unit: float = 1.0) -> float:
+    """Return a duration (RFC 23); a number without a unit is one of `unit`. Raises BadParameter."""
+    try:
+        return durations.seconds(text) * (unit if text[-1:].isdigit() or text[-1:] == "." else 1.0)
+    except DurationError as error:
+        message = f"{text!r} is no duration; right would be 30s, 5m, 1.5h or 2d"
+        raise typer.BadParameter(message, param_hint=option) from error
+
+
+def urgency_of(text: str, option: str) -> int:
+    """Return the urgency that a word or a number names, 0 to 31. Raises BadParameter."""
+    number = _URGENCIES.get(text.lower(), int(text) if text.isdecimal() else -1)
+    if not 0 <= number <= 31:
+        message = f"{text!r} is no urgency; right would be 0 to 31, {', '.join(_URGENCIES)}"
+        raise typer.BadParameter(message, param_hint=option)
+    return number
 
 
 def with_shell_options(
@@ -135,20 +153,3 @@ def _filled(value: Any, number: int | None) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_filled(each, number) for each in value)
     return value
-
-
-def _urgency(text: str) -> int:
-    number = _URGENCIES.get(text.lower(), int(text) if text.isdecimal() else -1)
-    if not 0 <= number <= 31:
-        message = f"{text!r} is no urgency; right would be 0 to 31, {', '.join(_URGENCIES)}"
-        raise typer.BadParameter(message, param_hint="--urgency")
-    return number
-
-
-def _seconds(text: str, option: str, unit: float) -> float:
-    """Return a duration (RFC 23); a number without a unit is one of `unit`. Raises BadParameter."""
-    try:
-        return durations.seconds(text) * (unit if text[-1:].isdigit() or text[-1:] == "." else 1.0)
-    except DurationError as error:
-        message = f"{text!r} is no duration; right would be 30s, 5m, 1.5h or 2d"
-        raise typer.BadParameter(message, param_hint=option) from error

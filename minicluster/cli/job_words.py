@@ -71,11 +71,12 @@ def goes_on(whose: Whose, jobs: Sequence[str] | None = None) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if jobs is None or jobs:
-            PlainReporter().notice(_going_on(whose, jobs or ()))
+            PlainReporter().notice(going_on(whose, jobs or ()))
         raise
 
 
-def _going_on(whose: Whose, jobs: Sequence[str]) -> str:
+def going_on(whose: Whose, jobs: Sequence[str]) -> str:
+    """Return that jobs go on, and what shows them; without any the document's own command."""
     if len(jobs) > 1:
         return f"{len(jobs)} jobs go on: `minicluster jobs {whose.name}{whose.options()}` lists them"
     where = " ".join((whose.name, *jobs)) + whose.options()

@@ -150,7 +150,7 @@ def test_a_wrong_call_is_refused(call: Call, words: str, message: str) -> None:
     assert (code, f"Invalid value {message}" in " ".join(shown.split())) == (2, True), shown
 
 
-NAMELESS = ["jobs", "jobs -a", "status", "top --once", "logs", "cancel --all"]
+NAMELESS = ["jobs", "jobs -a", "status", "top --once", "logs", "wait --all", "cancel --all"]
 
 
 @pytest.mark.parametrize("words", NAMELESS)
@@ -254,7 +254,8 @@ def test_every_command_with_on_is_served_here() -> None:
     }
     assert with_on == {
         *("up", "list", "status", "top", "scale", "suspend", "resume", "down", "logs"),
-        *("submit", "jobs", "attach", "cancel", "shell", "validate", "render", "simulate", "version"),
+        *("submit", "jobs", "attach", "wait", "urgency", "cancel"),
+        *("shell", "validate", "render", "simulate", "version"),
     }
 
 

@@ -149,7 +149,14 @@ ENDED, WAITING = 1000, 1001
     ("words", "texts"),
     [
         pytest.param(("cancel", "tundra", ""), [f58(WAITING)], id="what can be cancelled"),
+        pytest.param(("wait", "tundra", ""), [f58(WAITING)], id="what can be waited for"),
         pytest.param(("jobs", "tundra", ""), [f58(ENDED), f58(WAITING)], id="what can be listed"),
+        pytest.param(("urgency", "tundra", ""), [f58(WAITING)], id="what has an urgency"),
+        pytest.param(
+            ("urgency", "tundra", "ƒ2", ""),
+            [f58(WAITING), "hold", "default", "expedite"],
+            id="another one, or the urgency",
+        ),
         pytest.param(("submit", "tundra", "-q", ""), ["batch"], id="a queue"),
         pytest.param(("attach", "tundra", ""), [f58(ENDED), f58(WAITING)], id="what has output"),
         pytest.param(("attach", "tundra", "f"), [f58plain(ENDED), f58plain(WAITING)], id="typed in ASCII"),

@@ -51,7 +51,8 @@ def test_a_dump_has_the_rows_that_the_cluster_had(call: Call, folder: Path) -> N
     try:
         assert call("submit", "gone", "--wait", "--job-name", "good", "true").code == 0
         assert call("submit", "gone", "--wait", "-t", "1h", "sh", "-c", "exit 3").code == 3
-        assert call("submit", "gone", "--urgency", "hold", "--job-name", "later", "true").code == 0
+        at_rest = call("submit", "gone", "--urgency", "hold", "--job-name", "later", "true").out.strip()
+        assert call("urgency", "gone", at_rest, "hold").code == 0
         before = _rows(call, "gone", "--all")
     finally:
         down = call("down", "gone", "--dump", "gone.dump")

@@ -24,7 +24,7 @@ ON_KUBERNETES = (
     "validate",
     "render",
 )
-ON_KUBERNETES += ("submit", "jobs", "attach", "cancel", "shell")
+ON_KUBERNETES += ("submit", "jobs", "attach", "wait", "urgency", "cancel", "shell")
 
 
 def options(command: str) -> set[str]:

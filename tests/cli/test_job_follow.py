@@ -46,8 +46,9 @@ class Jobs:
         tasks = 1 + (jobid % 2 == 0)
         return Job(jobid, JobState.INACTIVE, JobResult.FAILED, ntasks=tasks, waitstatus=jobid << 8)
 
-    def wait(self, jobid: int) -> Job:
-        """Return one."""
+    def wait(self, jobid: int, timeout: float | None = None) -> Job:
+        """Return one, once all are released."""
+        self.released.wait(10)
         return self.get(jobid)
 
     @contextlib.contextmanager
@@ -137,6 +138,26 @@ def test_why_a_job_waits_is_reported_after_a_while(
     assert job_follow.follow(_instance(jobs), Job(3, JobState.SCHED)) == 3
     assert capfd.readouterr() == (
         "line\n",
+        "minicluster: ƒ4: waits for resources: 0 of 2 cores on 1 node are free\n",
+    )
+
+
+def test_of_a_job_whose_end_is_awaited_the_reason_why_it_waits_is_reported(
+    monkeypatch: pytest.MonkeyPatch, jobs: Jobs, capfd: Any
+) -> None:
+    monkeypatch.setattr(job_follow, "WAITING", 0.0)
+    jobs.released.clear()
+    notice = job_follow._report_waiting
+
+    def report(instance: Instance, jobid: int) -> None:
+        notice(instance, jobid)
+        jobs.released.set()
+
+    monkeypatch.setattr(job_follow, "_report_waiting", report)
+    left: list[str] = []
+    assert (job_follow.report_ends(_instance(jobs), [Job(3, JobState.SCHED)], left), left) == (3, [])
+    assert capfd.readouterr() == (
+        "ƒ4: FAILED, exit code 3\n",
         "minicluster: ƒ4: waits for resources: 0 of 2 cores on 1 node are free\n",
     )
 

@@ -101,3 +101,17 @@ ENDINGS = {
 @pytest.mark.parametrize(("job", "words"), ENDINGS.values(), ids=ENDINGS)
 def test_how_it_ended(job: Job, words: str) -> None:
     assert job_reasons.ending(job) == words
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("completed", "COMPLETED"),
+        ("exit code", "FAILED, exit code 3 on mc-0"),
+        ("canceled", "CANCELED, not needed"),
+        ("canceled without a note", "CANCELED"),
+        ("time limit", "TIMEOUT, the time limit of 1.5m was over"),
+    ],
+)
+def test_a_result_has_its_reason(name: str, words: str) -> None:
+    assert job_reasons.outcome(ENDINGS[name][0]) == words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,44 @@ def test_what_a_submission_may_ask_for(up: Machine, tmp_path: Path) -> None:
     (row,) = up.rows("jobs", "mc", job)
     assert (row["state"], row["command"], row["t_run"]) == ("FAILED", ["true"], None)
     assert row["info"].startswith("unsatisfiable request: need 1 slot(s) of 9 core(s)")
+
+
+def test_jobs_are_released_waited_for_and_listed(up: Machine) -> None:
+    """One after the other on one cluster."""
+    options = ("--urgency", "hold", "--job-name", "later")
+    later = up.good("submit", "mc", *options, "sh", "-c", "exit 3").stdout.strip()
+    done = up.call("wait", "mc", later, "--timeout", "0.2s")
+    assert (done.returncode, done.stdout) == (124, "")
+    assert f"minicluster: the time of 0.200s is over; {later} goes on: " in done.stderr
+    done = up.good("urgency", "mc", later, "default")
+    assert done.stdout == f"{later}: urgency 0 (held) → 16\n"
+    good = up.good("submit", "mc", "true").stdout.strip()
+    done = up.call("wait", "mc", good, later)
+    shown, worse = done.stdout.splitlines()
+    assert (done.returncode, shown, done.stderr) == (3, f"{good}: COMPLETED", "")
+    assert worse.startswith(f"{later}: FAILED, exit code 3 on ")
+    done = up.call("urgency", "mc", later, "hold")
+    assert (done.returncode, f"{later}: has ended already, with FAILED; only" in done.stderr) == (2, True)
+    assert [row["id"] for row in up.rows("jobs", "mc", "-S", "failed", "--job-name", "la*")] == [later]
+    mine = up.rows("jobs", "mc", "--since", "1h", "-u", str(os.getuid()))
+    assert {row["id"] for row in mine} == {later, good}
+
+
+def test_after_ctrl_c_a_wait_leaves_jobs_alone(up: Machine) -> None:
+    """What has ended is reported; a job that runs has an urgency that cannot be changed."""
+    ended = up.good("submit", "mc", "true").stdout.strip()
+    job = up.good("submit", "mc", "sleep", "600").stdout.strip()
+    waiting = up.start("wait", "mc", ended, job)
+    assert waiting.stdout is not None
+    assert waiting.stdout.readline() == f"{ended}: COMPLETED\n"
+    waiting.send_signal(signal.SIGINT)
+    assert (waiting.wait(30), f"minicluster: {job} goes on: " in waiting.communicate()[1]) == (130, True)
+    eventually(lambda: up.rows("jobs", "mc", "-S", "run"), "the job to run")
+    done = up.call("urgency", "mc", job, "hold")
+    assert (done.returncode, f"{job}: runs already; only" in done.stderr) == (2, True)
+    assert up.good("cancel", "mc", job).stdout == f"{job}: canceled\n"
+    done = up.call("wait", "mc", job)
+    assert (done.returncode, done.stdout) == (143, f"{job}: CANCELED, minicluster cancel\n")
 
 
 def test_after_ctrl_c_a_job_goes_on(up: Machine) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _ENDED_JOBS = 50
 """So many of the latest ones are offered where a job may have ended."""
+_URGENCIES = {"hold": "urgency 0", "default": "urgency 16", "expedite": "urgency 31"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,10 @@ def _jobs(context: Any, incomplete: str) -> Values:
     from minicluster.cli.job_words import written
     from minicluster.instance.records import JobFilter, JobState
 
-    may_have_ended = context.command.name in {"attach", "jobs"}
-    which = JobFilter() if may_have_ended else JobFilter(states=JobState.ACTIVE)
+    command = context.command.name
+    may_have_ended = command in {"attach", "jobs"}
+    states = JobState.PENDING if command == "urgency" else JobState.ACTIVE
+    which = JobFilter() if may_have_ended else JobFilter(states=states)
     found: list[Job] = list(
         likely(context).ask(
             context.params["name"],
@@ -68,7 +71,8 @@ def _jobs(context: Any, incomplete: str) -> Values:
         )
     )
     form = f58plain if incomplete.startswith("f") else written
-    return Values({form(job.id): _described(job) for job in found})
+    words = _URGENCIES if context.params.get("value") else {}  # a first job was taken for the last argument
+    return Values({form(job.id): _described(job) for job in found} | words)
 
 
 def _queues(context: Any, _incomplete: str) -> Values:

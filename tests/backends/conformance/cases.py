@@ -14,6 +14,7 @@ import pytest
 from minicluster.backends.documents import DocumentText
 from minicluster.backends.errors import BackendError, NoCluster, NotOffered, WrongRequest
 from minicluster.backends.records import UpRequest
+from minicluster.instance.errors import WaitTimeout
 from minicluster.instance.records import JobRequest
 from minicluster.plan import Site
 
@@ -226,6 +227,21 @@ def a_jobs_end_is_reported(scene: Scene) -> None:
     assert (backend.attach("mc", lambda _: None, follow), seen) == (1, [False])
 
 
+def a_job_is_released(scene: Scene) -> None:
+    """It waits until its urgency is another one than 0."""
+    scene.up()
+    backend = scene.backend
+    request = JobRequest(("true",), environment=backend.job_environment("mc"), urgency=0)
+    job = backend.ask("mc", lambda instance: instance.jobs.submit(request))
+
+    def release(instance: Any) -> tuple[Any, ...]:
+        with pytest.raises(WaitTimeout):
+            instance.jobs.wait(job, 0.2)
+        return instance.jobs.set_urgency(job, 16), instance.jobs.wait(job).returncode
+
+    assert backend.ask("mc", release) == (0, 0)
+
+
 def an_environment_for_jobs_is_known(scene: Scene) -> None:
     """Whole, so that a job may have it with changes."""
     scene.up()
@@ -266,6 +282,7 @@ def each_broker_has_logs(scene: Scene) -> None:
 
 INSTANCE_CASES = (
     a_jobs_end_is_reported,
+    a_job_is_released,
     an_environment_for_jobs_is_known,
     a_status_asks_the_instance,
     it_is_watched,

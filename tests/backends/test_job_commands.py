@@ -1,0 +1,194 @@
+"""Jobs over a back end that none of ours is: their urgency, and their ends."""
+
+from __future__ import annotations
+
+import errno
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minicluster.instance.errors import JobInactive, RequestRefused
+from minicluster.instance.records import JobState
+from tests.backends import memory_backend
+from tests.backends.memory_calls import lines_of
+from tests.backends.memory_instance import MemoryJobs
+
+if TYPE_CHECKING:
+    from tests.backends.memory_calls import Call
+
+ABSENT = "cluster mc has no such job; `minicluster jobs mc --all --on memory --rack first` lists what it has"
+
+NO_ID = "nope: is no job id; `minicluster jobs mc --on memory --rack first` lists them"
+
+
+def _submitted(call: Call, *words: str) -> list[str]:
+    return call("submit", "mc", *words)[1].split()
+
+
+def _jobs() -> MemoryJobs:
+    return memory_backend.RACKS["first"]["mc"].instance.jobs
+
+
+def _make_run() -> None:
+    """Have the only job run."""
+    jobs = _jobs()
+    ((number, job),) = jobs.found.items()
+    jobs.found[number] = replace(job, state=JobState.RUN)
+
+
+@pytest.mark.parametrize(
+    ("value", "now"),
+    [
+        ("hold", "0 (held)"),
+        ("default", "16"),
+        ("EXPEDITE", "31 (expedited)"),
+        ("7", "7"),
+    ],
+)
+def test_what_an_urgency_was_and_is_is_printed(call: Call, value: str, now: str) -> None:
+    (job,) = _submitted(call, "--urgency", "hold", "true")
+    assert call("urgency", "mc", job, value) == (0, f"{job}: urgency 0 (held) → {now}\n", "")
+
+
+def test_a_job_that_is_released_runs(call: Call) -> None:
+    (job,) = _submitted(call, "--urgency", "hold", "true")
+    call("urgency", job, "default")
+    (row,) = json.loads(call("jobs", "mc", job, "-o", "json")[1])
+    assert (row["state"], row["urgency"]) == ("COMPLETED", 16)
+
+
+def test_the_urgency_of_several_jobs_is_changed(call: Call) -> None:
+    """What is wrong with one of them is reported once the others are changed."""
+    (ended,) = _submitted(call, "true")
+    jobs = _submitted(call, "--cc", "1-2", "--urgency", "hold", "true")
+    code, out, err = call("urgency", "mc", jobs[0], ended, "ƒ2", jobs[1], "31")
+    changed = [f"{job}: urgency 0 (held) → 31 (expedited)" for job in jobs]
+    assert (code, out.splitlines()) == (2, changed)
+    only = "only the urgency of a job that waits can be changed"
+    assert err.splitlines() == [
+        f"minicluster: {ended}: has ended already, with COMPLETED; {only}",
+        f"minicluster: ƒ2: {ABSENT}",
+    ]
+
+
+def test_a_job_that_runs_keeps_its_urgency(call: Call) -> None:
+    (job,) = _submitted(call, "--urgency", "hold", "true")
+    _make_run()
+    message = f"minicluster: {job}: runs already; only the urgency of a job that waits can be changed\n"
+    assert call("urgency", "mc", job, "hold") == (2, "", message)
+
+
+def test_a_job_that_ends_meanwhile_keeps_its_urgency(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    (job,) = _submitted(call, "--urgency", "hold", "true")
+
+    def end(jobs: MemoryJobs, jobid: int, _urgency: int) -> int:
+        jobs.submit(replace(jobs.requests[jobid], urgency=16))
+        jobs.found[jobid] = jobs.found.pop(jobid + 1)
+        raise JobInactive(jobid)
+
+    monkeypatch.setattr(MemoryJobs, "set_urgency", end)
+    code, out, err = call("urgency", "mc", job, "hold")
+    assert (code, out, "has ended already, with COMPLETED" in err) == (2, "", True)
+
+
+def test_what_an_instance_has_against_an_urgency_is_shown(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (job,) = _submitted(call, "--urgency", "hold", "true")
+
+    def deny(_jobs: MemoryJobs, _jobid: int, _urgency: int) -> int:
+        raise RequestRefused("job-manager.urgency", errno.EPERM, "guests can only hold jobs")
+
+    monkeypatch.setattr(MemoryJobs, "set_urgency", deny)
+    message = "minicluster: job-manager.urgency: guests can only hold jobs\n"
+    assert call("urgency", "mc", job, "expedite") == (1, "", message)
+
+
+def test_jobs_are_waited_for(call: Call) -> None:
+    """The exit code is that of the worst."""
+    good, bad = _submitted(call, "true")[0], _submitted(call, "false")[0]
+    shown = f"{bad}: FAILED, exit code 1\n{good}: COMPLETED\n"
+    assert call("wait", "mc", bad, good) == (1, shown, "")
+    assert call("wait", good, good) == (0, f"{good}: COMPLETED\n", "")
+
+
+def test_a_time_that_is_over_leaves_jobs_alone(call: Call) -> None:
+    """Those that have ended are reported."""
+    jobs = _submitted(call, "--cc", "1-2", "--urgency", "hold", "true")
+    (ended,) = _submitted(call, "true")
+    lists = "`minicluster jobs mc --on memory --rack first` lists them"
+    message = f"minicluster: the time of 0s is over; 2 jobs go on: {lists}\n"
+    assert call("wait", "mc", *jobs, ended, "--timeout", "0") == (124, f"{ended}: COMPLETED\n", message)
+    code, out, err = call("wait", "mc", jobs[0], "--timeout", "5m")
+    where = f"mc {jobs[0]} --on memory --rack first"
+    shows = f"`minicluster attach {where}` shows it again, `minicluster cancel {where}` ends it"
+    assert (code, out) == (124, "")
+    assert err == f"minicluster: the time of 5m is over; {jobs[0]} goes on: {shows}\n"
+
+
+def test_all_that_have_not_ended_are_waited_for(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the document's own command: the cluster would end with it."""
+    (main,) = _submitted(call, "--urgency", "hold", "-S", "user.minicluster.main=true", "true")
+    _make_run()
+    _submitted(call, "true")
+    (job,) = _submitted(call, "--urgency", "hold", "false")
+
+    def run(jobs: MemoryJobs, jobid: int, _timeout: float | None = None) -> object:
+        jobs.set_urgency(jobid, 16)
+        return jobs.get(jobid)
+
+    monkeypatch.setattr(MemoryJobs, "wait", run)
+    left_out = f"minicluster: {main} is the document's own command, and is not waited for\n"
+    assert call("wait", "mc", "--all") == (1, f"{job}: FAILED, exit code 1\n", left_out)
+    assert call("wait", "mc", "--all") == (0, "no jobs\n", left_out)
+
+
+def test_after_ctrl_c_the_jobs_that_have_not_ended_go_on(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    (ended,) = _submitted(call, "true")
+    (job,) = _submitted(call, "--urgency", "hold", "true")
+    wait = MemoryJobs.wait
+
+    def interrupted(jobs: MemoryJobs, jobid: int, timeout: float | None = None) -> object:
+        if jobs.get(jobid).result is None:
+            raise KeyboardInterrupt
+        return wait(jobs, jobid, timeout)
+
+    monkeypatch.setattr(MemoryJobs, "wait", interrupted)
+    code, out, err = call("wait", "mc", ended, job)
+    assert (code, out) == (130, f"{ended}: COMPLETED\n")
+    assert err.startswith(f"minicluster: {job} goes on: `minicluster attach mc {job} --on memory")
+
+
+def test_an_unknown_job_is_found_before_any_is_waited_for(call: Call) -> None:
+    (job,) = _submitted(call, "true")
+    assert call("wait", "mc", job, "ƒ2") == (2, "", f"minicluster: ƒ2: {ABSENT}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("urgency mc ƒJF soon", "for URGENCY: 'soon' is no urgency; right would be 0 to 31, hold, default"),
+        ("urgency mc ƒJF 32", "for URGENCY: '32' is no urgency"),
+        ("urgency mc 5", "for JOB: is needed; `minicluster jobs` lists them"),
+        ("wait mc", "for JOB: is needed, or --all; `minicluster jobs` lists them"),
+        ("wait mc ƒJF --all", "for JOB: either ids or --all; `minicluster jobs` lists them"),
+        ("wait mc --all --timeout soon", "for --timeout: 'soon' is no duration; right would be 30s, 5m"),
+    ],
+)
+def test_a_wrong_call_is_refused(call: Call, words: str, message: str) -> None:
+    code, lines = lines_of(call(*words.split()))
+    shown = " ".join(" ".join(lines).replace("│", "").split())
+    assert (code, f"Invalid value {message}" in shown) == (2, True), shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("urgency mc nope hold", NO_ID),
+        ("wait mc nope", NO_ID),
+    ],
+)
+def test_what_a_cluster_does_not_have_is_named(call: Call, words: str, message: str) -> None:
+    assert call(*words.split()) == (2, "", f"minicluster: {message}\n")
