@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from minicluster.document import messages
-from minicluster.document.bounds import MAX_HOSTS
+from minicluster.document.bounds import MAX_CORES, MAX_GPUS, MAX_HOSTS
 from minicluster.document.modes import RUNNER_NAME
 from minicluster.document.scalars import DNS_LABEL, VARIABLE, TextPattern
 
@@ -21,6 +21,8 @@ class CelRule:
     field_path: str
     rule: str
     message: str
+    optional_old: bool = False
+    """Whether `oldSelf` is an optional value, which a new object does not have."""
 
 
 def _given(name: str) -> str:
@@ -58,6 +60,29 @@ _GREATEST = (
 )
 _STARTED = "has(oldSelf.status) && has(oldSelf.status.maximumSize) && oldSelf.status.maximumSize > 0"
 
+
+def _local(spec: str) -> str:
+    """Return CEL for the number of hosts that a spec asks for here."""
+    size = f"{spec}.size > 0 ? {spec}.size : 1"
+    return f"(has({spec}.maxSize) && {spec}.maxSize > 0 ? {spec}.maxSize : {size})"
+
+
+_BURSTING = "has(self.flux) && has(self.flux.bursting)"
+_LEAD = "self.flux.bursting.leadBroker"
+_CLUSTERS = "self.flux.bursting.clusters"
+_HOSTS = (
+    f"({_BURSTING} && has({_LEAD}) && has({_LEAD}.size) && has({_LEAD}.address) && {_LEAD}.address != ''"
+    f" ? {_LEAD}.size : {_local('self')})"
+    f" + ({_BURSTING} && has({_CLUSTERS})"
+    f" ? {_CLUSTERS}.map(c, has(c.size) && c.size > 0 ? c.size : {_local('self')}).sum() : 0)"
+)
+"""All hosts of a spec; `bound_rules.hosts_within_bound` counts them so, too."""
+_NO_LARGER = (
+    f"oldSelf.hasValue() && {_local('self')} <= {_local('oldSelf.value()')}"
+    " && has(self.flux) == has(oldSelf.value().flux)"
+    " && (!has(self.flux) || self.flux == oldSelf.value().flux)"
+)
+
 IMMUTABLE: dict[str, str] = {
     "containers": "the Job's pods are made from them once",
     "services": "the services pod is made from them once",
@@ -89,6 +114,23 @@ def _frozen(name: str) -> CelRule:
     )
 
 
+def _number(amount: str) -> str:
+    """Return CEL for the number of a quantity, 0.0 for one with a suffix.
+
+    `quantity()` could read that too, but the API server reckons with 3 MB for an integer or string, and so
+    with more than a rule may cost.
+    """
+    digits = ", ".join(f"'{digit}'" for digit in "0123456789.")
+    plain = f"type({amount}) == int || [{digits}].exists(d, {amount}.endsWith(d))"
+    return f"({plain} ? double({amount}) : 0.0)"
+
+
+def _cores_within(kind: str) -> str:
+    """Return CEL for: the CPUs of the container c are within their bound, as limits or requests."""
+    cores = _number(f"c.resources.{kind}['cpu']")
+    return f"(!has(c.resources.{kind}) || !('cpu' in c.resources.{kind}) || {cores} <= {MAX_CORES}.0)"
+
+
 def _names(field_path: str, shape: TextPattern) -> CelRule:
     """Return the rule for the keys of a map, for which a structural schema has no pattern."""
     return CelRule(
@@ -96,6 +138,23 @@ def _names(field_path: str, shape: TextPattern) -> CelRule:
         f"self.all(name, name.matches('^({shape.pattern})$'))",
         f"{messages.BAD_NAME} {shape.allowed}",
     )
+
+
+_IS_GPU = (
+    "(n.endsWith('/gpu') || n.endsWith('/gpu.shared') || n.startsWith('nvidia.com/mig-')"
+    " || n.startsWith('gpu.intel.com/') && !n.endsWith('_monitoring'))"
+)
+_GPUS = f"{_IS_GPU} ? int([{_number('c.resources.limits[n]')}, {MAX_GPUS + 1}.0].min()) : 0"
+_GPUS_WITHIN = f"(!has(c.resources.limits) || c.resources.limits.map(n, {_GPUS}).sum() <= {MAX_GPUS})"
+
+
+def _each_within(field_path: str, rule: str, message: str) -> CelRule:
+    """Return the rule for the resources of each container in a list; a stored list may stay as it is.
+
+    Kubernetes itself checks no rule again of what stays, but 1.31 does where a status is written.
+    """
+    each = f"self.all(c, !has(c.resources) || {rule})"
+    return CelRule(field_path, f"{each} || oldSelf.hasValue() && self == oldSelf.value()", message, True)
 
 
 RULES: tuple[CelRule, ...] = (
@@ -132,6 +191,16 @@ RULES: tuple[CelRule, ...] = (
         "spec",
         "!has(self.minSize) || !has(self.maxSize) || self.maxSize == 0 || self.minSize <= self.maxSize",
         messages.MIN_ABOVE_MAX,
+    ),
+    # What was stored before there were these rules still gets its status, and can shrink.
+    CelRule("spec", f"{_HOSTS} <= {MAX_HOSTS} || {_NO_LARGER}", messages.TOO_MANY_HOSTS, optional_old=True),
+    *(
+        _each_within(field_path, rule, message)
+        for field_path in ("spec.containers", "spec.services")
+        for rule, message in (
+            (f"{_cores_within('limits')} && {_cores_within('requests')}", messages.TOO_MANY_CORES),
+            (_GPUS_WITHIN, messages.TOO_MANY_GPUS),
+        )
     ),
     CelRule(
         "spec",
@@ -281,12 +350,6 @@ RULES: tuple[CelRule, ...] = (
         "spec.flux.bursting",
         f"!({_given('hostlist')} && has(self.clusters) && size(self.clusters) > 0)",
         messages.HOSTLIST_AND_CLUSTERS,
-    ),
-    # Here and not beside `size`: what does not change is not checked again, so one from before can shrink.
-    CelRule(
-        "spec.flux.bursting",
-        f"!has(self.clusters) || self.clusters.map(c, has(c.size) ? c.size : 0).sum() <= {MAX_HOSTS}",
-        messages.TOO_MANY_HOSTS,
     ),
     CelRule(
         "spec.flux.bursting.leadBroker",

@@ -89,7 +89,10 @@ def _validated_schema() -> Schema:
     schema["required"] = ["spec"]
     for rule in RULES:
         node = _node(schema, rule.field_path)
-        node.setdefault("x-kubernetes-validations", []).append({"rule": rule.rule, "message": rule.message})
+        written: Schema = {"rule": rule.rule, "message": rule.message}
+        if rule.optional_old:
+            written["optionalOldSelf"] = True
+        node.setdefault("x-kubernetes-validations", []).append(written)
     return schema
 
 

@@ -17,11 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 OLD: dict[str, Any] = yaml.safe_load(gzip.decompress((DATA / "crd.yaml.gz").read_bytes()))
+_STORED = "A stored document that had more already still gets its status, can shrink, and can go"
 ON_PURPOSE = {
-    "spec.flux.bursting: new rule: a MiniCluster has at most 100000 hosts, remote ones included": (
-        "one document stopped the operator for all; as many hosts in `size` were refused before. The rule"
-        " stands at a field that cannot change: of a stored document it is not asked again"
+    "spec: new rule: a MiniCluster has at most 100000 hosts, remote ones included": (
+        f"one document stopped the operator for all; as many hosts in `size` were refused before. {_STORED}"
     ),
+    **{
+        f"spec.{field}: new rule: a broker offers at most {bound}": (
+            f"one document stopped the operator for all; no node has as many. {_STORED}"
+        )
+        for field in ("containers", "services")
+        for bound in ("4096 cores", "1024 GPUs, slices included")
+    },
 }
 """What was accepted and is refused on purpose, each with the reason."""
 

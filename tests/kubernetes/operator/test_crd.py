@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from minicluster.document import crd
-from tests.devcluster import ControlPlane, Options, cluster, until
+from minicluster.document import crd, messages
+from tests.devcluster import ApiError, ControlPlane, Options, cluster, until
 from tests.kubernetes import operators
 from tests.kubernetes.operators import Operator
 from tests.release_0_1_0.adapters import DATA
@@ -32,8 +32,7 @@ def bare(request: pytest.FixtureRequest, programs: None) -> Iterator[ControlPlan
 @pytest.fixture
 def old_crd(bare: ControlPlane) -> None:
     """The CRD of 0.1.0, before an operator begins."""
-    install(bare, yaml.safe_load(gzip.decompress((DATA / "crd.yaml.gz").read_bytes())))
-    until(lambda: publishes(bare, "lastDump") and not publishes(bare, "restartedJobs"), "the old fields")
+    install_old(bare)
 
 
 @pytest.fixture
@@ -62,6 +61,12 @@ def install(plane: ControlPlane, definition: dict[str, Any]) -> None:
     version = plane.api.get(f"{CRDS}/{NAME}")["metadata"]["resourceVersion"]
     metadata = {**definition["metadata"], "resourceVersion": version}
     plane.api.call("PUT", f"{CRDS}/{NAME}", {**definition, "metadata": metadata})
+
+
+def install_old(plane: ControlPlane) -> None:
+    """Put the CRD of 0.1.0 in place."""
+    install(plane, yaml.safe_load(gzip.decompress((DATA / "crd.yaml.gz").read_bytes())))
+    until(lambda: publishes(plane, "lastDump") and not publishes(plane, "restartedJobs"), "the old fields")
 
 
 def publishes(plane: ControlPlane, field: str) -> bool:
@@ -93,6 +98,57 @@ def test_an_older_crd_is_not_worked_with(bare: ControlPlane, old_crd: None, oper
     install(bare, crd())
     operator.ready()
     assert sum("the CRD is older" in each["message"] for each in lines(operator)) == 1
+
+
+BEYOND: dict[str, dict[str, Any]] = {
+    "hosts": {"maxSize": 60_000, "flux": {"bursting": {"clusters": [{"size": 60_000}]}}},
+    "cores": {"containers": [{"command": "hostname", "resources": {"requests": {"cpu": "5000"}}}]},
+    "gpus": {"containers": [{"command": "hostname", "resources": {"limits": {"nvidia.com/gpu": 5_000}}}]},
+}
+
+
+def test_what_an_older_crd_took_beyond_a_bound_lives_on(bare: ControlPlane) -> None:
+    lives_on(bare)
+
+
+def test_so_it_does_on_the_oldest_kubernetes(oldest_plane: ControlPlane) -> None:
+    """Which checks all rules again where a status is written."""
+    lives_on(oldest_plane)
+
+
+def lives_on(plane: ControlPlane) -> None:
+    """Check that it gets its status, shrinks and goes, and that only a larger one is refused."""
+    install_old(plane)
+    for name, spec in BEYOND.items():
+        operators.create(plane.api, "default", name, **spec)
+    install(plane, crd())
+    until(lambda: not admits(plane, BEYOND["hosts"]), "the bounds")
+    for name in BEYOND:
+        where = operators.path("default", name)
+        plane.api.merge(f"{where}/scale", {"spec": {"replicas": 1}})
+        plane.api.merge(f"{where}/status", {"status": {"phase": "Pending"}})
+        plane.api.merge(where, {"metadata": {"finalizers": ["example.org/held"]}})
+        found = operators.read(plane.api, "default", name)
+        assert (found["spec"]["size"], found["status"]["phase"]) == (1, "Pending")
+    larger = {"spec": {"maxSize": 60_001}}
+    words = operators.refusal(lambda: plane.api.merge(operators.path("default", "hosts"), larger))
+    assert words.endswith(f": {messages.TOO_MANY_HOSTS}")
+    for name in BEYOND:
+        where = operators.path("default", name)
+        plane.api.delete(where)
+        plane.api.merge(where, {"metadata": {"finalizers": None}})
+        assert not plane.api.exists(where)
+
+
+def admits(plane: ControlPlane, spec: dict[str, Any]) -> bool:
+    """Tell whether the API server would store a MiniCluster with these fields of its spec."""
+    item: dict[str, Any] = {**operators.DOCUMENT, "metadata": {"name": "trial"}}
+    item["spec"] = {**item["spec"], **spec}
+    try:
+        plane.api.create(f"{operators.path('default')}?dryRun=All", item)
+    except ApiError:
+        return False
+    return True
 
 
 def test_a_crd_that_is_deleted_ends_the_operator_with_a_word(bare: ControlPlane, operator: Operator) -> None:
