@@ -18,8 +18,8 @@ from broker_config.formats.printable import printable, printable_lines
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-BEYOND_PYTHON = (RecursionError, OverflowError, ValueError)
-"""What Python raises where a text asks for more depth or digits than there are."""
+BEYOND_PYTHON = (RecursionError, OverflowError, ValueError, MemoryError)
+"""What Python raises where a text asks for more depth, digits or memory than there are."""
 
 
 @dataclass(frozen=True, slots=True)

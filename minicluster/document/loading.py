@@ -170,7 +170,7 @@ def _nothing_found(skipped: list[Skipped], source: str) -> Problem:
 
 
 def _read_one(document: Located, source: str) -> tuple[MiniCluster | None, list[Problem]]:
-    """Return the record, or the problems of the document."""
+    """Return the record, or the problems of the document. Raises DocumentError where memory runs out."""
     header = _header_problem(document, source)
     if header:
         return None, [header]
@@ -178,6 +178,8 @@ def _read_one(document: Located, source: str) -> tuple[MiniCluster | None, list[
         return _checked(document, source)
     except BEYOND_PYTHON as error:
         message = f"too deep or too large to be checked ({described(error)})"
+        if isinstance(error, MemoryError):  # no other document would have more of it
+            raise DocumentError([Problem("", message, source=source)]) from error
         return None, [_located((), message, document, source)]
 
 

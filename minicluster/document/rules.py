@@ -38,9 +38,14 @@ class Rule:
     check: Check
 
     def broken(self, cluster: MiniCluster) -> Iterator[Broken]:
-        """Yield what breaks the rule, also that it could not be checked, with the fields that it reads."""
+        """Yield what breaks the rule, also that it could not be checked, with the fields that it reads.
+
+        Raises MemoryError.
+        """
         try:
             yield from self.check(cluster)
+        except MemoryError:
+            raise  # the other rules would have no more of it
         except BEYOND_PYTHON as error:
             fields = " or ".join(sorted(self.fields)) or "a field"
             yield SPEC, f"{fields} is too deep or too large to be checked ({described(error)})"

@@ -84,8 +84,10 @@ def _answer(request: PlanRequest) -> PlanAnswer:
             return PlanAnswer(subject=planned.subject(cluster))
         return PlanAnswer(planned=planned.plan(cluster, request.inputs))
     except document.DocumentError as error:
+        _raise_memory_error(error)
         return PlanAnswer(problem=planned.problem(error)[: MAX_MESSAGE + 1])
     except planning.UnplannableError as error:
+        _raise_memory_error(error)
         return PlanAnswer(unplannable=str(error))
     except MemoryError:
         raise
@@ -95,6 +97,12 @@ def _answer(request: PlanRequest) -> PlanAnswer:
         # What is kept of one document would count for the next one.
         broker_toml.own.cache_clear()
         settings.listed_hosts.cache_clear()
+
+
+def _raise_memory_error(error: Exception) -> None:
+    """Raise the MemoryError that an error was made of: here it is a limit that the document has exceeded."""
+    if isinstance(error.__cause__, MemoryError):
+        raise error.__cause__
 
 
 def _idle_inputs() -> PlanInputs:

@@ -2,7 +2,7 @@
 
 PlanError                  no plan can be made from the arguments
 ├── KeysNeededError        a certificate is to be written, and no keys were passed
-└── UnplannableError       a valid document asks for more depth or digits than there are
+└── UnplannableError       a valid document asks for more depth, digits or memory than there are
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class KeysNeededError(PlanError):
 
 
 class UnplannableError(PlanError):
-    """A valid document asks for more depth or digits than there are."""
+    """A valid document asks for more depth, digits or memory than there are."""
 
 
 @contextlib.contextmanager

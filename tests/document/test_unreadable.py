@@ -56,6 +56,19 @@ def test_a_rule_that_cannot_be_checked_is_a_problem_with_its_fields(
     assert str(caught.value) == f"m.yaml:4: {reason}"
 
 
+def test_a_rule_for_which_there_is_no_memory_ends_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others would have no more; who has set a limit finds the error as the cause."""
+
+    def check(_cluster: object) -> NoReturn:
+        raise MemoryError
+
+    monkeypatch.setattr(loading, "RULES", [Rule("hostile", frozenset({"command"}), check), *loading.RULES])
+    with pytest.raises(DocumentError) as caught:
+        load(DOCUMENT + "  size: 0\n", source="m.yaml")
+    assert str(caught.value) == "m.yaml: too deep or too large to be checked (MemoryError)"
+    assert isinstance(caught.value.__cause__, MemoryError)
+
+
 def test_the_other_rules_are_checked_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     def check(_cluster: object) -> NoReturn:
         raise RecursionError
@@ -66,7 +79,9 @@ def test_the_other_rules_are_checked_all_the_same(monkeypatch: pytest.MonkeyPatc
     assert [each.path for each in caught.value.problems] == ["spec", "spec.size"]
 
 
-@pytest.mark.parametrize(("words", "error"), ERRORS.items(), ids=ERRORS)
+@pytest.mark.parametrize(
+    ("words", "error"), [*ERRORS.items(), ("MemoryError", MemoryError())], ids=[*ERRORS, "MemoryError"]
+)
 def test_a_document_that_cannot_be_checked_is_a_problem(
     monkeypatch: pytest.MonkeyPatch, words: str, error: Exception
 ) -> None:

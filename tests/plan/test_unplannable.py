@@ -12,6 +12,7 @@ ERRORS = {
     "RecursionError: maximum recursion depth exceeded": RecursionError("maximum recursion depth exceeded"),
     "OverflowError: int too big": OverflowError("int too big"),
     "ValueError: 5000 digits": ValueError("5000 digits"),
+    "MemoryError": MemoryError(),
 }
 WHY = "no plan can be made of this document: a field is too deep or too large, or it has met a defect"
 
