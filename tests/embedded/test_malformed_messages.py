@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,9 +26,9 @@ from minicluster.embedded.overlay.overlay import (
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
-    from pathlib import Path
 
 PAIR = curve.generate()
+LARGE = b'{"type":"nonsense","x":"' + b"x" * 4_000 + b'"}'
 NO_HEARTBEATS = OverlayTimeouts(30, 0)
 FRAMES = {
     "no JSON": (b"x", "JSONDecodeError: Expecting value: line 1 column 1 (char 0)"),
@@ -125,6 +126,32 @@ def test_of_a_flood_nothing_is_logged_but_its_growth(
     lines = capsys.readouterr().err.splitlines()
     counts = [int(line.partition("(")[2].partition("x)")[0]) for line in lines]
     assert counts == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]
+
+
+def test_a_flood_fills_no_memory(tmp_path: Path) -> None:
+    """What the lead has not read yet waits with who sends it."""
+
+    def send(here: Lead) -> int:
+        most = 0
+        for number in range(50_000):
+            here.peer.send(LARGE)
+            most = most if number % 500 else max(most, resident())
+        return most
+
+    async def story(here: Lead) -> int:
+        await here.join()
+        before = resident()
+        most = await asyncio.to_thread(send, here)
+        await here.whole()
+        return most - before
+
+    assert run(tmp_path, story) < 40_000
+
+
+def resident() -> int:
+    """Return the memory that this process takes now, in kB."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0])
 
 
 def test_a_peer_that_has_not_joined_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import Any
+from pathlib import Path
 
 import pytest
 from aiohttp import web
 
 from minicluster.kube_client import served_connections
 from minicluster.kube_client.served_connections import PlainServer, ServedConnections
+from tests.operator import virtual_time
 
 HEAD = b"GET / HTTP/1.1\r\nHost: x\r\n"
 DEADLINE = 20.0
@@ -29,10 +30,10 @@ class Transport(asyncio.Transport):
 
 
 class Pool:
-    """Three places."""
+    """The connections of a server, by default with three places."""
 
-    def __init__(self, **options: Any) -> None:
-        self.connections = ServedConnections(3, **options)
+    def __init__(self, connections: ServedConnections | None = None) -> None:
+        self.connections = connections or ServedConnections(3)
         self.all: list[tuple[asyncio.Protocol, Transport]] = []
 
     def add(self, *, proven: bool = False) -> asyncio.Protocol:
@@ -68,6 +69,30 @@ def test_one_too_many_replaces(there: list[bool], ended: int) -> None:
     asyncio.run(work())
 
 
+def test_without_other_limits_they_are_those_of_the_page() -> None:
+    """What docs/operator.md promises of strangers."""
+
+    async def work() -> None:
+        pool = Pool(ServedConnections())
+        first, _ = pool.add(), [pool.add() for _ in range(127)]
+        pool.connections.read(first, 128 * 1024)
+        assert pool.ended() == []
+        pool.connections.read(first, 1)
+        assert pool.ended() == [0]
+        pool.add()
+        assert pool.ended() == [0]
+        pool.add()
+        assert pool.ended() == [0, 1]
+        await asyncio.sleep(9.9)
+        assert pool.ended() == [0, 1]
+        await asyncio.sleep(0.2)
+        assert pool.ended() == list(range(130))
+
+    virtual_time.run(work())
+    page = (Path(__file__).parents[2] / "docs" / "operator.md").read_text()
+    assert "get one answer, 10 s and 128 KiB, and all clients together 128 connections" in page
+
+
 def test_one_that_is_used_again_is_not_the_one_used_longest_ago() -> None:
     async def work() -> None:
         pool = Pool()
@@ -96,7 +121,7 @@ def test_one_that_has_ended_makes_room() -> None:
 
 def test_an_unproven_one_ends_after_its_time_and_a_proven_one_does_not() -> None:
     async def work() -> None:
-        pool = Pool(unproven_seconds=0.01)
+        pool = Pool(ServedConnections(3, unproven_seconds=0.01))
         pool.add(proven=True)
         pool.add()
         async with asyncio.timeout(DEADLINE):
