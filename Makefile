@@ -109,10 +109,11 @@ release: $(VENV)/.ready
 COMPILE = $(VENV)-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-strip-extras --no-emit-index-url --no-header
 lock: $(VENV)/.ready
-	@$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv
+	@$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet --require-hashes -r requirements/uv.txt
 	@$(COMPILE) --upgrade --all-extras pyproject.toml -o requirements/lock.txt
 	@$(COMPILE) -c requirements/lock.txt pyproject.toml -o requirements/runtime.txt
 	@$(COMPILE) -c requirements/lock.txt --group image-build -o requirements/image-build.txt
+	@$(COMPILE) --upgrade --group uv -o requirements/uv.txt
 	@rm -rf $(VENV)-lock
 
 clean:

@@ -45,12 +45,24 @@ def test_wheel_carries_the_licence(wheel: zipfile.ZipFile) -> None:
     assert any(name.endswith("licenses/LICENSE") for name in wheel.namelist())
 
 
-def test_lock_is_hashed_and_has_no_address() -> None:
+@pytest.mark.parametrize("path", sorted((ROOT / "requirements").iterdir()), ids=lambda path: path.stem)
+def test_lock_is_hashed_and_has_no_address(path: Path) -> None:
     """Every requirement is pinned with hashes, and none names a place to download it from."""
-    text = (ROOT / "requirements/lock.txt").read_text()
-    pins = re.findall(r"^[a-z0-9-]+(?:\[[a-z0-9,-]+\])?==\S+.*\\$", text, re.MULTILINE)
-    assert len(pins) > 20
+    text = path.read_text()
+    blocks = re.split(r"^(?=[^\s#])", text, flags=re.MULTILINE)[1:]
+    pin = re.compile(r"[a-z0-9-]+(?:\[[a-z0-9,-]+\])?==\S+.*\\\n    --hash=sha256:[0-9a-f]{64}\b")
+    assert blocks
+    assert [each for each in blocks if not pin.match(each)] == []
     assert "://" not in text
+
+
+def test_nothing_is_installed_without_hashes() -> None:
+    """By make: but for the project itself, which needs nothing that is not there."""
+    lines = (ROOT / "Makefile").read_text().splitlines()
+    installs = [line for line in lines if "pip install" in line]
+    ours = [line for line in installs if line.endswith("--no-deps --no-build-isolation -e .")]
+    assert len(ours) == 1
+    assert [line for line in installs if "--require-hashes -r requirements/" not in line] == ours
 
 
 def test_lock_names_every_direct_dependency() -> None:
