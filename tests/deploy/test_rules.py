@@ -11,7 +11,7 @@ from metrics_api.names import METRICS
 from minicluster.lead_client.key_store import SECRET
 from minicluster.lead_client.metrics_keys import SECRET as METRICS_SECRET
 from minicluster.plan.objects.names import FLUX_FILES
-from tests.deploy.files import INSTALL, NAMESPACED, Object, objects, of_kind, the
+from tests.deploy.files import INSTALL, NAMESPACED, ROOT, Object, objects, of_kind, the
 
 MANIFESTS = pytest.mark.parametrize("manifest", [INSTALL, NAMESPACED], ids=lambda path: path.stem)
 OPERATOR = "minicluster-operator"
@@ -72,6 +72,23 @@ def test_the_adapter_follows_and_asks_and_writes_only_its_api_services() -> None
     }
     [named] = [names for resource, verbs, names in granted if "patch" in verbs]
     assert set(named or ()) == set(NAMES)
+
+
+TOKENS = [
+    "**Its token is as good as cluster-admin in the namespaces that it watches**, by default in all",
+    "**The metrics adapter may create any APIService that is absent**",
+    "`watchNamespaces` of the chart narrows it",
+    "`--set policy.restrict=true` adds a ValidatingAdmissionPolicy",
+]
+
+
+@pytest.mark.parametrize("words", TOKENS)
+def test_the_page_names_what_tokens_allow(words: str) -> None:
+    """It stands with the other sentences about security."""
+    section = (
+        (ROOT / "docs" / "operator.md").read_text().partition("\n## Security\n")[2].partition("\n## ")[0]
+    )
+    assert words in " ".join(section.split())
 
 
 def test_the_adapter_reports_api_services_by_events_in_default() -> None:

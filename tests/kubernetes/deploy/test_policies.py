@@ -133,6 +133,9 @@ def service(**fields: Any) -> dict[str, Any]:
 HOST_PATH = {"volumes": {"node": {"hostPath": "/", "path": "/node"}}}
 SYS_ADMIN = {"securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}
 PRIVILEGED = {"securityContext": {"privileged": True}}
+UNMASKED = {"securityContext": {"procMount": "Unmasked"}}
+HOST_PROCESS = {"securityContext": {"windowsOptions": {"hostProcess": True}}}
+BASELINE = 'may add those of Pod Security "baseline"'
 FORBIDDEN: list[tuple[str, dict[str, Any], str]] = [
     ("hostPath", {"containers": container(**HOST_PATH)}, "hostPath: MiniClusters may not"),
     ("hostPath of a service", service(**HOST_PATH), "hostPath: MiniClusters may not"),
@@ -144,7 +147,12 @@ FORBIDDEN: list[tuple[str, dict[str, Any], str]] = [
     ("privileged", {"containers": container(**PRIVILEGED)}, "may not have privileged"),
     ("privileged service", service(**PRIVILEGED), "may not have privileged"),
     ("privileged view", {"flux": {"container": PRIVILEGED}}, "may not have privileged"),
-    ("capability", {"containers": container(**SYS_ADMIN)}, 'may add those of Pod Security "baseline"'),
+    ("procMount", {"containers": container(**UNMASKED)}, "may not have privileged, procMount"),
+    ("hostProcess", {"containers": container(**HOST_PROCESS)}, "procMount or hostProcess here"),
+    ("hostProcess of the pod", {"pod": HOST_PROCESS}, "procMount or hostProcess here"),
+    ("capability", {"containers": container(**SYS_ADMIN)}, BASELINE),
+    ("capability of a service", service(**SYS_ADMIN), BASELINE),
+    ("capability of the view", {"flux": {"container": SYS_ADMIN}}, BASELINE),
     ("hostPID", {"pod": {"hostPID": True}}, "may not share the node's namespaces"),
     ("hostIPC", {"pod": {"hostIPC": True}}, "may not share the node's namespaces"),
     (
