@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 
 import pytest
 
@@ -191,6 +192,21 @@ def test_sigterm_saves_every_job_and_another_size_takes_them_up(cluster, tmp_pat
     second = cluster(settings(size=3, archive=ArchiveSettings(str(archive), 30)), "second").start()
     second.until(lambda: len(ledger.read_text().split()) == 6, "the rest")
     assert sorted(ledger.read_text().split()) == list("123456")
+
+
+def test_a_dump_into_a_file_that_is_there_leaves_its_mode(real_flux, tmp_path):
+    """The start script makes it for its owner alone; what Flux makes itself anybody can read."""
+    modes = {}
+    for name in ("made", "new"):
+        dump = tmp_path / f"{name}.tgz"
+        if name == "made":
+            dump.touch(0o600)
+        subprocess.run(
+            [real_flux, "start", f"-Scontent.dump={dump}", "true"], check=True, umask=0o022, timeout=60
+        )
+        assert dump.stat().st_size > 0
+        modes[name] = oct(dump.stat().st_mode & 0o777)
+    assert modes == {"made": "0o600", "new": "0o644"}
 
 
 def test_job_that_outlasts_the_drain_is_started_again_after_the_restore(cluster, tmp_path):

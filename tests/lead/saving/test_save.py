@@ -58,6 +58,15 @@ def test_a_job_that_may_run_once_only_is_reported_as_lost(saved: Callable[..., S
     assert cluster.lines() == {}
 
 
+def test_a_saved_state_is_its_owners_alone(saved: Callable[..., Saved]) -> None:
+    """It holds the environment of every job."""
+    cluster = saved(1).up(0)
+    cluster.save()
+    cluster.saved()
+    [file] = cluster.archive.parent.iterdir()
+    assert (file, file.stat().st_mode & 0o777) == (cluster.archive, 0o600)
+
+
 def test_jobs_that_end_in_time_are_not_restarted(saved: Callable[..., Saved]) -> None:
     """They are waited for."""
     cluster = saved(1).up(0)
