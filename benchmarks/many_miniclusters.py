@@ -126,7 +126,7 @@ def running_now(api: Api) -> int:
     count, following = 0, ""
     while True:
         found = api.get(MINICLUSTERS.path(NAMESPACE), limit="500", **{"continue": following})
-        count += sum(each.get("status", {}).get("phase") == "Running" for each in found["items"])
+        count += len([each for each in found["items"] if each.get("status", {}).get("phase") == "Running"])
         following = found["metadata"].get("continue") or ""
         if not following:
             return count
@@ -144,7 +144,8 @@ def object_bytes(api: Api) -> dict[str, int]:
 
 def written(item: dict[str, Any]) -> int:
     """Return the bytes of an object as JSON."""
-    return len(json.dumps(item, separators=(",", ":")).encode())
+    text = json.dumps(item, separators=(",", ":"))
+    return len(text.encode())
 
 
 if __name__ == "__main__":
