@@ -4,7 +4,8 @@ PolicyError
 ├── UnknownPolicy      no policy of that name; names the nearest
 ├── PolicySettings     a setting that the policy does not have, or of the wrong type
 ├── PolicyPlugin       a plug-in that does not load; names it
-└── PolicyDefect       a policy raised, or returned an impossible action; names it, the job and the state
+├── PolicyDefect       a policy raised, or returned an impossible action; names it, the job and the state
+└── OrderRefused       an order by hand that cannot be given to a job now; has the reason
 """
 
 from __future__ import annotations
@@ -32,3 +33,7 @@ class PluginWarning(UserWarning):
 
 class PolicyDefect(PolicyError):  # noqa: N818 - it reads as what it is
     """A policy raised, or returned an action that is impossible."""
+
+
+class OrderRefused(PolicyError):  # noqa: N818 - it reads as what it is
+    """The user's order to a job cannot be given now; the message is a sentence about the job."""

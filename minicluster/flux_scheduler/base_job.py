@@ -57,7 +57,8 @@ class BaseJob:
         self.session = session
         self.closed = False
         """Whether the job has ended."""
-        self._orders = ProgramOrders(session, reserved=reserved)
+        self.orders = ProgramOrders(session, reserved=reserved)
+        """Those to its program."""
         self._companions: dict[int, int] = {}  # jobs by task, as soon as they are known
         self._around = around
         self._flux = around.flux
@@ -67,19 +68,23 @@ class BaseJob:
     @property
     def never_ordered(self) -> bool:
         """Whether no order was sent to the program."""
-        return not self._orders.number and self.session.order is None
+        return not self.orders.number and self.session.order is None
 
-    def order(self, order: GrowOrder | ShrinkOrder) -> None:
-        """Order the job to grow into resources that are reserved for it, or to give up some workers."""
+    def order(self, order: GrowOrder | ShrinkOrder, on_end: Callable[[str], None] | None = None) -> None:
+        """Order the job to grow into resources that are reserved for it, or to give up some workers.
+
+        `on_end` is called with why the order failed; with an empty text when it is done.
+        """
+        self.orders.on_end = on_end
         if isinstance(order, ShrinkOrder):
             self._send(lambda now: self.session.shrink(order.workers, now))
         else:
             request = cast("RequestedResources", self._around.scheduling.running[self.job].request)
-            self._orders.reserved = slots_of(order.more, request)
+            self.orders.reserved = slots_of(order.more, request)
             self._grow()
 
     def _grow(self) -> None:
-        hosts = [self._around.host_of(slot) for slot in self._orders.reserved]
+        hosts = [self._around.host_of(slot) for slot in self.orders.reserved]
         self._send(lambda now: self.session.grow(hosts, now))
 
     def _send(self, send: Callable[[float], Step]) -> None:
@@ -88,13 +93,13 @@ class BaseJob:
         except (NotAccepting, ValueError) as error:
             self._flux.call_later(0.0, partial(self.came_to_nothing, f"refused: {error}"))
             return
-        self._orders.sent()
+        self.orders.sent()
         self._around.take(step)
-        self._alarm.set(self._orders.due)
+        self._alarm.set(self.orders.due)
 
     def claim(self, job: int, task: int) -> Slot | str:
         """Return the slot of a companion that requests resources, or why it has none."""
-        orders, of = self._orders, f58(self.job)
+        orders, of = self.orders, f58(self.job)
         if task not in orders.slots or task in orders.alive:
             return f"{of} waits for no such companion"
         if self._companions.get(task, job) != job or task not in orders.starting or orders.over:
@@ -105,53 +110,52 @@ class BaseJob:
 
     def living(self) -> dict[int, Slot]:
         """Return the companions that have not ended, with their slots."""
-        return {self._companions[task]: self._orders.slots[task] for task in sorted(self._orders.alive)}
+        return {self._companions[task]: self.orders.slots[task] for task in sorted(self.orders.alive)}
 
     def companion_ended(self, task: int) -> None:
         """Note the end of a companion that had a slot."""
-        self._orders.alive.discard(task)
+        self.orders.alive.discard(task)
         self._around.take(self.session.ended(task, self._flux.clock()))
         self._wind_up()
 
     def happened(self, event: SessionEvent) -> None:
         """Handle an event: an answer of the program, or the end of an order."""
         if isinstance(event, events.GrowAccepted):
-            self._orders.start(event.workers, self._around.host_of)
+            self.orders.start(event.workers, self._around.host_of)
             self._flux.fetch_jobspec(self.job, partial(self._submit, event.order))
         elif isinstance(event, events.WorkersReleased):
             jobs = [self._companions[task] for task in event.workers if task in self._companions]
             self._flux.call_later(LEAVE, partial(self._around.cancel, jobs, "its job has shrunk"))
         elif isinstance(event, events.JobResized):
-            lost = self._orders.resized(event.lost)
-            now, accepts = self._flux.clock(), self._orders.accepts_resize
+            now = self._flux.clock()
+            lost, accepts = self.orders.resized(event.lost, now), self.orders.accepts_resize
             self._resizing.resized(self.job, event.size, lost, now, heeds=accepts)
             self._flux.annotate(self.job, self._note("done"))
+            self.orders.end()
         elif isinstance(event, events.ResizeRefused):
             self.came_to_nothing(f"refused: {event.reason}")
         elif isinstance(event, events.ResizeExpired):
-            self._orders.expire(event.reason)
+            self.orders.expire(event.reason)
             for task in sorted(self._companions.keys() & event.workers):
                 self._flux.cancel(self._companions[task], f"order {event.order} is over: {event.reason}")
             self._wind_up()
         elif isinstance(event, events.ProgressReported):
             self._resizing.progressed(self.job, event.share, self._flux.clock())
-        elif (
-            isinstance(event, events.ProgramRegistered) and self._orders.reserved and not self._orders.number
-        ):
+        elif isinstance(event, events.ProgramRegistered) and self.orders.reserved and not self.orders.number:
             self._grow()
-        elif self._orders.idle:  # ProgramRegistered, ProgramDeregistered
-            self._resizing.set_accepting(self.job, self._orders.accepts_resize)
-        self._alarm.set(self._orders.due)
+        elif self.orders.idle:  # ProgramRegistered, ProgramDeregistered
+            self._resizing.set_accepting(self.job, self.orders.accepts_resize)
+        self._alarm.set(self.orders.due)
 
     def _tick(self) -> None:
         if self.closed:
             return
         now = self._flux.clock()
-        if self._orders.rested(now):
-            self._resizing.set_accepting(self.job, self._orders.accepts_resize)
+        if self.orders.rested(now):
+            self._resizing.set_accepting(self.job, self.orders.accepts_resize)
             self._flux.schedule_decision()
         self._around.take(self.session.tick(now))
-        self._alarm.set(self._orders.due)
+        self._alarm.set(self.orders.due)
 
     def _submit(self, order: int, spec: dict[str, Any] | None) -> None:
         """Submit the companions of an order to grow, one for each slot."""
@@ -161,13 +165,13 @@ class BaseJob:
         if spec is None:
             self._around.take(self.session.failed("the job's own jobspec cannot be read", self._flux.clock()))
             return
-        for task in sorted(self._orders.starting):
+        for task in sorted(self.orders.starting):
             made = companion(spec, Companion(f58(self.job), task), order)
             self._flux.submit(made, partial(self._submitted, task))
 
     def _submitted(self, task: int, answer: int | str) -> None:
         """Note the id of a companion, or why there is none. It may have claimed its slot before."""
-        waited_for = task in self._orders.slots and not self.closed and not self._orders.over
+        waited_for = task in self.orders.slots and not self.closed and not self.orders.over
         if isinstance(answer, int) and waited_for:
             self._companions[task] = answer
         elif isinstance(answer, int):
@@ -178,7 +182,7 @@ class BaseJob:
 
     def _wind_up(self) -> None:
         """Return the slots of an order to grow that came to nothing, once its companions have ended."""
-        reason = self._orders.wound_up()
+        reason = self.orders.wound_up()
         if reason:
             self.came_to_nothing(f"expired: {reason}")
 
@@ -187,14 +191,15 @@ class BaseJob:
         if self.closed:
             return
         now = self._flux.clock()
-        unused = allocation_of(self._orders.drop(now))
+        unused = allocation_of(self.orders.drop(now))
         self._resizing.refused(self.job, self.session.size, unused, now)
         self._flux.annotate(self.job, self._note(what))
-        self._alarm.set(self._orders.due)
+        self.orders.end(what)
+        self._alarm.set(self.orders.due)
         self._flux.schedule_decision()
 
     def _note(self, what: str) -> dict[str, Any]:
         """Return the job's annotation: how many workers it has, and what became of an order."""
-        jobs = [self._companions[task] for task in sorted(self._orders.slots) if task in self._companions]
+        jobs = [self._companions[task] for task in sorted(self.orders.slots) if task in self._companions]
         names = ",".join(map(f58, jobs))
-        return {"workers": self.session.size, "companions": names, "order": f"{self._orders.number} {what}"}
+        return {"workers": self.session.size, "companions": names, "order": f"{self.orders.number} {what}"}

@@ -109,6 +109,7 @@ class Companions:
     def _end(self, base: BaseJob) -> None:
         """End a base job's session, and cancel its companions after CANCEL_DELAY."""
         base.closed = True
+        base.orders.end("the job has ended")
         del self._names[base.session.job]
         self._take(self._exchange.remove(base.session.job))
         living = base.living()
@@ -134,9 +135,16 @@ class Companions:
             if job in self._of:
                 self._flux.cancel(job, reason)
 
-    def order(self, order: GrowOrder | ShrinkOrder) -> None:
-        """Pass on an order to grow into resources that are reserved for the job, or to shrink."""
-        self._bases[order.job].order(order)
+    def order(self, order: GrowOrder | ShrinkOrder, on_end: Callable[[str], None] | None = None) -> None:
+        """Pass on an order to grow into resources that are reserved for the job, or to shrink.
+
+        `on_end` is called with why the order failed; with an empty text when it is done.
+        """
+        self._bases[order.job].order(order, on_end)
+
+    def is_registered(self, job: int) -> bool:
+        """Return whether the job has a program that takes an order now."""
+        return job in self._bases and self._bases[job].session.accepts_resize
 
     def opened(self, connection: ConnectionId) -> None:
         """Handle a new connection."""

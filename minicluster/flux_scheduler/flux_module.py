@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flux.brokermod import request_handler
@@ -17,7 +18,7 @@ from flux.scheduler import Scheduler as FluxScheduler
 from broker_config.formats.errors import JobspecError
 from broker_config.formats.jobspec import companion_of
 from broker_config.formats.resource_set import ranks_of
-from minicluster.flux_scheduler import replies
+from minicluster.flux_scheduler import replies, resize_request
 from minicluster.flux_scheduler.choice import chosen, order_timeout
 from minicluster.flux_scheduler.decision_round import DecisionRound
 from minicluster.flux_scheduler.defect_log import DefectLog
@@ -27,7 +28,7 @@ from minicluster.flux_scheduler.malleable_side import MalleableSide, owner_of
 from minicluster.flux_scheduler.open_requests import OpenRequests
 from minicluster.flux_scheduler.resource_pool import RanksPool
 from minicluster.flux_scheduler.scheduling import Scheduling
-from queue_policies.errors import PolicyError
+from queue_policies.errors import OrderRefused, PolicyError
 from queue_policies.plugins import load
 
 if TYPE_CHECKING:
@@ -178,6 +179,18 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
             self.handle.respond_error(msg, errno.EINVAL, f"{type(error).__name__}: {error}")
         else:
             self.handle.respond(msg, answer)
+
+    @request_handler("resize")  # type: ignore[untyped-decorator]
+    def _handle_resize(self, msg: Any) -> None:
+        """Order a running job to have a number of workers; see `resize_request`."""
+        refuse = partial(self.handle.respond_error, msg)
+        try:
+            asked = resize_request.parse(json.loads(msg.payload_str or "{}"))
+            resize_request.serve(asked, self._malleable.resize, partial(self.handle.respond, msg), refuse)
+        except (WrongArgument, OrderRefused) as error:
+            refuse(errno.EINVAL, str(error))
+        except Exception as error:  # noqa: BLE001 - see the module's docstring
+            refuse(errno.EINVAL, f"{type(error).__name__}: {error}")
 
 
 def mod_main(handle: Any, *arguments: str) -> None:

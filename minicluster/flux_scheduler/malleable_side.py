@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from broker_config.formats.bootstrap import lead_host
 from broker_config.formats.jobspec import Companion, companion_of
 from broker_config.formats.resource_set import summary
+from minicluster.flux_scheduler import resize_request
 from minicluster.flux_scheduler.companion_jobspec import with_credentials
 from minicluster.flux_scheduler.companions import Companions
 from minicluster.flux_scheduler.flux_jobs import FluxJobs
@@ -114,6 +115,10 @@ class MalleableSide:
         """Pass orders on to programs."""
         for order in orders:
             self._guarded(partial(self._loaded().order, order))
+
+    def resize(self, jobid: int, workers: int, on_end: Callable[[str], None]) -> int:
+        """Order a running job to have this number of workers, as `resize_request.order` does."""
+        return resize_request.order(self._scheduling(), self._companions, jobid, workers, on_end)
 
     def begin(self, started: StartedJob, resources: Any) -> Any:
         """Return the R of a malleable job with its tasks' credentials."""

@@ -8,6 +8,7 @@ InstanceError
 ├── NoEngine             no engine serves the address: no real flux-core on PATH, or another kind of socket
 ├── JobNotFound          the instance has no job of that id
 ├── JobInactive          the job has ended: nothing can be done to it any more
+├── NotResized           the job is not resized: by its instance, its program, or as time was over
 └── SubmitRefused        the instance does not take this job: invalid, unsatisfiable, queue disabled
 """
 
@@ -21,6 +22,7 @@ __all__ = [
     "JobInactive",
     "JobNotFound",
     "NoEngine",
+    "NotResized",
     "RequestRefused",
     "SubmitRefused",
     "WaitTimeout",
@@ -45,6 +47,15 @@ class JobInactive(InstanceError):  # noqa: N818 - named for what happened
     def __init__(self, jobid: int) -> None:
         self.jobid = jobid
         super().__init__(f"job {jobid} has ended: it can be looked at, but no longer steered")
+
+
+class NotResized(InstanceError):  # noqa: N818 - named for what happened
+    """The job keeps its size."""
+
+    def __init__(self, jobid: int, reason: str) -> None:
+        self.jobid = jobid
+        self.reason = reason
+        super().__init__(f"job {jobid}: {reason}")
 
 
 class SubmitRefused(InstanceError):  # noqa: N818 - named for what happened

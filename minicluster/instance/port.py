@@ -92,6 +92,13 @@ class Jobs(Protocol):
         Raises JobNotFound, JobInactive.
         """
 
+    def resize(self, jobid: int, workers: int, *, wait: bool = True) -> int:
+        """Order a running malleable job to have a number of workers; return how many it had.
+
+        Returns when the order is done; without `wait` when it is given. Raises JobNotFound, JobInactive,
+        NotResized.
+        """
+
     def events(self, jobid: int | None = None, *, follow: bool = False) -> Stream[Event]:
         """The eventlog of one job, or of all jobs in the order of time.
 

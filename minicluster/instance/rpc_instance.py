@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from broker_config.formats import hostlist
 from minicluster.instance import resource_sets, wire
 from minicluster.instance.errors import InstanceGone, RequestRefused, WaitTimeout
+from minicluster.instance.job_logs import JobLogs
 from minicluster.instance.links.shared import SharedLinks
 from minicluster.instance.records import Broker, QueueStats, QueueStatus, Resources
 from minicluster.instance.rpc_jobs import RpcJobs
@@ -26,7 +27,7 @@ class RpcInstance:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._links = SharedLinks(endpoint)
-        self.jobs = RpcJobs(self._links)
+        self.jobs = RpcJobs(self._links, JobLogs(self._links))
         self.queues = RpcQueues(self._links)
         self.nodes = RpcNodes(self._links)
         self.life = RpcLifecycle(self._links)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from broker_config.formats import signed_jobspec
@@ -12,7 +13,13 @@ from broker_config.formats.job_states import JobFlag
 from broker_config.formats.jobspec import redacted, user_of
 from minicluster.instance import jobspec as jobspecs
 from minicluster.instance import wire
-from minicluster.instance.errors import RequestRefused, SubmitRefused, WaitTimeout
+from minicluster.instance.errors import (
+    JobInactive,
+    NotResized,
+    RequestRefused,
+    SubmitRefused,
+    WaitTimeout,
+)
 from minicluster.instance.job_logs import JobLogs, OutputDecoder, raise_for
 from minicluster.instance.output_watch import OutputWatch
 from minicluster.instance.port import EVERY_JOB, Stream
@@ -28,14 +35,18 @@ _EVERY_USER = 0xFFFFFFFF
 """FLUX_USERID_UNKNOWN."""
 _INFEASIBLE = {errno.EINVAL, errno.EOVERFLOW, errno.ENODEV}
 """How schedulers refuse what is not feasible; with ENOSYS they do not offer the check."""
+_NO_ORDERS = (
+    "the scheduler of its instance takes no orders by hand;"
+    " on real Flux that of flux.scheduler.queuePolicy: minicluster/NAME does"
+)
 
 
+@dataclass(frozen=True, slots=True)
 class RpcJobs:
     """See `minicluster.instance.port.Jobs`."""
 
-    def __init__(self, links: SharedLinks) -> None:
-        self._links = links
-        self._logs = JobLogs(links)
+    _links: SharedLinks
+    _logs: JobLogs
 
     def submit(self, request: JobRequest) -> int:
         """Submit a job."""
@@ -112,6 +123,17 @@ class RpcJobs:
     def set_urgency(self, jobid: int, urgency: int) -> int:
         """Set a pending job's urgency."""
         return int(_steer(self._links, "job-manager.urgency", jobid, urgency=urgency)["old_urgency"])
+
+    def resize(self, jobid: int, workers: int, *, wait: bool = True) -> int:
+        """Order a malleable job to have a number of workers."""
+        order = {"id": jobid, "workers": workers, "wait": wait}
+        try:
+            return int(self._links.rpc("minicluster-sched.resize", order)["before"])
+        except RequestRefused as refusal:
+            if self.get(jobid).state == JobState.INACTIVE:
+                raise JobInactive(jobid) from refusal
+            reason = _NO_ORDERS if refusal.errnum == errno.ENOSYS else refusal.text
+            raise NotResized(jobid, reason) from refusal
 
     def events(self, jobid: int | None = None, *, follow: bool = False) -> Stream[Event]:
         """The eventlog of one job or of all."""

@@ -84,13 +84,17 @@ class Pool:
             self.hold(job, allocation)
         return allocation
 
-    def extend(self, job: int, request: NodeRequest) -> Allocation | None:
-        """Give the job further resources, or return None.
+    def extension(self, job: int, request: NodeRequest) -> Allocation | None:
+        """Return further resources for the job, or None. Nothing is changed.
 
         For a request for nodes, they are on nodes where the job has none yet.
         """
         allocation = self.allocation(job) if request.nodes or request.exclusive else ()
-        more = self.place(request, allocation)
+        return self.place(request, allocation)
+
+    def extend(self, job: int, request: NodeRequest) -> Allocation | None:
+        """Give the job further resources, those of `extension`, or return None."""
+        more = self.extension(job, request)
         if more is not None:
             self.add(job, more)
         return more

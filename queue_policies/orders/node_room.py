@@ -49,6 +49,13 @@ class NodeRoom:
                 return Begun(queued, smaller, allocation)
         return None
 
+    def reach(self, job: int, request: NodeRequest, workers: int) -> int:
+        """Return with how many workers, at most `workers`, a running job could go on, on what is free now."""
+        for more in range(workers - request.workers, 0, -1):
+            if self.pool.extension(job, request.with_workers(more)) is not None:
+                return request.workers + more
+        return request.workers
+
     def reduce(self, job: int, part: Allocation) -> None:
         """Release a part of what the job holds, as far as its ranks are here."""
         allocation = self.pool.allocation(job)

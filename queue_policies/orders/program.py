@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 RETRY_DELAY = 10.0
 """Seconds without orders for a program that refused one, or did not do it in time."""
+BY_HAND_DELAY = 60.0
+"""Seconds without orders of the policy for a program that did one that was given by hand."""
 LEAVE = 5.0
 """Seconds that released workers have to end by themselves before they are ended."""
 
@@ -59,6 +61,8 @@ class ProgramOrders:
         """The workers that were started for it."""
         self.number = 0
         """The number of the latest order."""
+        self.on_end: Callable[[str], None] | None = None
+        """For an order by hand: called once, with why it failed, or an empty text when it is done."""
         self._session = session
         self._expired = ""
         self._rest_ends: float | None = None
@@ -90,8 +94,14 @@ class ProgramOrders:
         self.number = self._session.order.id if self._session.order is not None else 0
         return self.number
 
+    def end(self, failure: str = "") -> None:
+        """Report what became of an order by hand."""
+        callback, self.on_end = self.on_end, None
+        if callback is not None:
+            callback(failure)
+
     def rested(self, now: float) -> bool:
-        """Return whether the pause after a failed order is over, once, and no other order is under way."""
+        """Return whether the program's pause is over, once, and no order is under way."""
         if self._rest_ends is None or now < self._rest_ends:
             return False
         self._rest_ends = None
@@ -108,9 +118,11 @@ class ProgramOrders:
         self.starting = set(slots)
         return slots
 
-    def resized(self, lost: Iterable[int]) -> list[Slot]:
+    def resized(self, lost: Iterable[int], now: float) -> list[Slot]:
         """Note that an order is done; return the slots that the program gave up."""
         self.reserved, self.starting = [], set()
+        if self.on_end is not None:
+            self._rest_ends = now + BY_HAND_DELAY
         return [self.slots.pop(task) for task in lost]
 
     def expire(self, reason: str) -> None:

@@ -33,13 +33,14 @@ class Resizing:
         self.room = NodeRoom(pool)
         self._running = running
         self._changed = changed
-        self._book: OrderBook[Sequence[Slot], Begun] = OrderBook(queue, running, self.room)
+        self.book: OrderBook[Sequence[Slot], Begun] = OrderBook(queue, running, self.room)
+        """The orders under way."""
         self._ready: list[Begun] = []
 
     @property
     def waiting(self) -> bool:
         """Whether a job waits for others to shrink, or is about to begin after they did."""
-        return self._book.waiting or bool(self._ready)
+        return self.book.waiting or bool(self._ready)
 
     def follow(self, pool: Pool) -> None:
         """Use a new pool from now on."""
@@ -51,7 +52,7 @@ class Resizing:
         for workers in range(request.sized(action.size).workers - request.workers, 0, -1):
             more = self.room.pool.extend(action.job, request.with_workers(workers))
             if more is not None:
-                self._book.open(action.job)
+                self.book.open(action.job)
                 return GrowOrder(action.job, more)
         return None
 
@@ -59,20 +60,20 @@ class Resizing:
         """Note the units that the job will give up, and return the order."""
         request = _request(self._running[action.job])
         smaller = request.sized(action.size)
-        self._book.open(action.job, request.size - smaller.size)
+        self.book.open(action.job, request.size - smaller.size)
         return ShrinkOrder(action.job, request.workers - smaller.workers)
 
     def begin(self, job: int) -> None:
         """Note that the job starts at its least size, and will grow into what is reserved for it."""
-        self._book.open(job)
+        self.book.open(job)
 
     def wait_for(self, queued: QueuedJob, request: NodeRequest, after: Iterable[int], now: float) -> bool:
         """Have the job start when these have shrunk; return False if none of them has an order under way."""
-        return self._book.wait_for(record(queued, request, now), after)
+        return self.book.wait_for(record(queued, request, now), after)
 
     def cancel(self, job: int) -> Happened | None:
         """Cancel a start; return the change for policies, or None if the job did not wait for others."""
-        if self._book.cancel(job):
+        if self.book.cancel(job):
             return Happened.LEFT
         if not any(begun.queued.id == job for begun in self._ready):
             return None
@@ -111,16 +112,16 @@ class Resizing:
         """Close a failed order: the job keeps its size, and what was reserved for it is released."""
         self.room.reduce(job, unused)
         self._running[job] = _sized(self._running[job], workers)._replace(acted=now, heeds=False)
-        self._book.refused(job)
+        self.book.refused(job)
         self._changed(Change(Happened.REFUSED, job))
 
     def ended(self, job: int, request: NodeRequest, freed: Allocation) -> None:
         """Give the resources of a job that ended during an order to those that waited for it."""
-        if job in self._book:
+        if job in self.book:
             self._done(job, slots_of(freed, request))
 
     def _done(self, donor: int, freed: Sequence[Slot]) -> None:
-        for _, begun in self._book.done(donor, freed):
+        for _, begun in self.book.done(donor, freed):
             if begun is None:
                 self._changed(Change(Happened.REFUSED, donor))
             else:

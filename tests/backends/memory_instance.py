@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from minicluster.instance.errors import JobInactive, JobNotFound, RequestRefused, WaitTimeout
+from minicluster.instance.errors import (
+    JobInactive,
+    JobNotFound,
+    NotResized,
+    RequestRefused,
+    WaitTimeout,
+)
 from minicluster.instance.records import (
     Job,
     JobFilter,
@@ -106,6 +112,20 @@ class MemoryJobs:
         for jobid in found:
             self.cancel(jobid)
         return len(found)
+
+    def resize(self, jobid: int, workers: int, *, wait: bool = True) -> int:
+        """Give a running job other tasks, one to four; its program refuses three."""
+        job = self.get(jobid)
+        if job.result is not None:
+            raise JobInactive(jobid)
+        if job.state is not JobState.RUN:
+            raise NotResized(jobid, "is not running")
+        if workers > 4:
+            raise NotResized(jobid, f"runs with 1 to 4 workers here, not with {workers}")
+        if workers == 3:
+            raise NotResized(jobid, "refused: three of us would not do")
+        self.found[jobid] = replace(job, ntasks=workers)
+        return job.ntasks
 
     @contextlib.contextmanager
     def output(self, jobid: int, *, follow: bool = False) -> Iterator[list[OutputChunk]]:

@@ -283,6 +283,7 @@ def waitable(lab: Experiment) -> Any:
     "jobs.raise_exception",
     "jobs.kill",
     "jobs.set_urgency",
+    "jobs.resize",
     "jobs.get",
     "jobs.wait",
     "jobs.events",
@@ -296,6 +297,7 @@ def unknown_job(lab: Experiment) -> Any:
         "raise_exception": lab.refusal(lambda: on.jobs.raise_exception(77, "x", 1)),
         "kill": lab.refusal(lambda: on.jobs.kill(77, 15)),
         "urgency": lab.refusal(lambda: on.jobs.set_urgency(77, 16)),
+        "resize": lab.refusal(lambda: on.jobs.resize(77, 2)),
         "job": lab.refusal(lambda: on.jobs.get(77)),
         "jobspec": lab.refusal(lambda: on.jobs.jobspec(77)),
         "wait": lab.refusal(lambda: on.jobs.wait(77, 5)),
@@ -306,7 +308,7 @@ def unknown_job(lab: Experiment) -> Any:
     }
 
 
-@case("jobs.cancel", "jobs.raise_exception", "jobs.kill", "jobs.set_urgency")
+@case("jobs.cancel", "jobs.raise_exception", "jobs.kill", "jobs.set_urgency", "jobs.resize")
 def ended_job(lab: Experiment) -> Any:
     done, on = lab.done("done", "true"), lab.instance
     return {
@@ -314,10 +316,11 @@ def ended_job(lab: Experiment) -> Any:
         "raise_exception": lab.refusal(lambda: on.jobs.raise_exception(done, "x", 1)),
         "kill": lab.refusal(lambda: on.jobs.kill(done, 15)),
         "urgency": lab.refusal(lambda: on.jobs.set_urgency(done, 16)),
+        "resize": lab.refusal(lambda: on.jobs.resize(done, 2)),
     }
 
 
-@case("jobs.kill", "jobs.set_urgency", "jobs.raise_exception")
+@case("jobs.kill", "jobs.set_urgency", "jobs.raise_exception", "jobs.resize")
 def steering_at_the_wrong_time(lab: Experiment) -> Any:
     pending, runs = lab.submit("held", "true", urgency=0), lab.running("runs")
     lab.settles(pending, JobState.SCHED)
@@ -326,6 +329,7 @@ def steering_at_the_wrong_time(lab: Experiment) -> Any:
         "no signal": lab.refusal(lambda: lab.instance.jobs.kill(runs, 999)),
         "urgency of running": lab.refusal(lambda: lab.instance.jobs.set_urgency(runs, 3)),
         "no urgency": lab.refusal(lambda: lab.instance.jobs.set_urgency(pending, 32)),
+        "resize of rigid": lab.refusal(lambda: lab.instance.jobs.resize(runs, 2))[0],
         "no severity": lab.refusal(lambda: lab.instance.jobs.raise_exception(pending, "x", 9)),
     }
     for each in (pending, runs):

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from broker_config.formats.jobid import parse
+from minicluster.instance.connection import connect
+from minicluster.instance.errors import NotResized
 from tests.lead.client import until
 from tests.lead.policies import Instance, elastic
 
@@ -92,6 +95,27 @@ def test_a_program_gives_way_twice_and_comes_back(instance: Malleable, example: 
     assert instance.pods.run("job", "eventlog", job).count("memo") == 5
     instance.gone(*last)
     until(lambda: instance.pending()["free"] == 4, "all cores")
+
+
+def test_a_job_is_resized_by_hand(instance: Malleable) -> None:
+    """By the port; the policy, which has no gap, leaves it as it is for a while."""
+    job = instance.begin(*QUEENS)
+    with connect(instance.pods.run("getattr", "local-uri"), "flux") as port:
+        assert port.jobs.resize(parse(job), 2) == 4
+        instance.size(job, 2)
+        assert port.jobs.resize(parse(job), 3) == 2
+        instance.size(job, 3)
+        assert instance.pending()["free"] == 1
+        assert port.jobs.resize(parse(job), 1, wait=False) == 3
+        instance.size(job, 1)
+        with pytest.raises(NotResized, match="runs with 1 to 4 workers here, not with 5"):
+            port.jobs.resize(parse(job), 5)
+        rigid = instance.submit("sleep", "60")
+        instance.resources_of(rigid)
+        with pytest.raises(NotResized, match="is not malleable"):
+            port.jobs.resize(parse(rigid), 2)
+    instance.hold_file.unlink()
+    assert "on 1 → 4 → 2 → 3 → 1 tasks" in instance.pods.run("job", "attach", job)
 
 
 def test_companions_have_the_environment_of_their_base(instance: Malleable) -> None:

@@ -44,9 +44,9 @@ def test_workers_get_places_on_their_hosts() -> None:
     orders = _orders()
     assert orders.start({5: "2", 6: "1"}, lambda slot: str(slot.rank)) == {5: SLOTS[2], 6: SLOTS[1]}
     assert (orders.accepts_resize, orders.starting) == (False, {5, 6})
-    assert orders.resized(()) == []
+    assert orders.resized((), 100.0) == []
     assert (orders.accepts_resize, orders.slots[5]) == (True, SLOTS[2])
-    assert orders.resized([5]) == [SLOTS[2]]
+    assert orders.resized([5], 100.0) == [SLOTS[2]]
 
 
 def test_what_was_reserved_waits_for_the_last_worker_that_was_started() -> None:

@@ -176,6 +176,7 @@ def _register(registry: Registry, engine: LeadEngine, manager: JobManager, resou
         "job-manager.raiseall": control.raiseall,
         "job-manager.kill": control.kill,
         "job-manager.urgency": control.urgency,
+        "minicluster-sched.resize": control.resize,
         "job-manager.wait": waits.wait,
         "job-manager.drain": waits.drain,
         "job-manager.idle": waits.idle,

@@ -10,6 +10,7 @@ from queue_policies.orders.records import Begun, GrowOrder, ShrinkOrder
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
 
     from broker_config.formats.jobspec import RequestedResources
     from minicluster.embedded.jobs.active_jobs import ActiveJobs
@@ -83,6 +84,22 @@ class Decisions:
             credentials = partial(self._loaded().credentials, job)
         self._allocations.start(job, request, begun.allocation)
         self._launches.add(WaitingLaunch(job, credentials))
+
+    def resize(self, job: int, workers: int, on_end: Callable[[str], None]) -> None:
+        """Order a running job to have this number of workers.
+
+        `on_end` is called with why the order failed, or an empty text when it is done, at once if there is
+        nothing to do. Raises OrderRefused.
+        """
+        from queue_policies.orders import by_hand  # noqa: PLC0415 - seldom needed
+
+        scheduler = self._parts.scheduler
+        registered = self._malleable is not None and self._malleable.is_registered(job)
+        order = by_hand.order(scheduler.resizing, scheduler.running[job], workers, registered=registered)
+        if order is None:
+            on_end("")
+        else:
+            self._loaded().order(order, on_end)
 
     def _loaded(self) -> MalleableJobs:
         """Return the malleable jobs; their module is imported with the first one."""

@@ -1,7 +1,8 @@
-"""The requests that control jobs: submit, raise, kill, urgency."""
+"""The requests that control jobs: submit, raise, kill, urgency, resize."""
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import signal
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from broker_config.formats.job_states import JobState
 from minicluster.embedded.errors import RpcError
 from minicluster.embedded.jobs.admission import checked
+from queue_policies.errors import OrderRefused
 from queue_policies.nodes.feasibility import infeasible
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ JSON = dict[str, Any]
 
 
 class JobControl:
-    """Answers the requests of job-manager.* about jobs, job-ingest.submit and feasibility.check."""
+    """Answers the requests of job-manager.* about jobs, and those of submission, feasibility and resizing."""
 
     def __init__(self, manager: JobManager, waits: JobWaits) -> None:
         self._manager = manager
@@ -92,6 +94,30 @@ class JobControl:
         old = job.urgency
         self._manager.admission.set_urgency(job, urgency)
         return {"old_urgency": old}
+
+    async def resize(self, request: RpcRequest) -> JSON:
+        """minicluster-sched.resize: order a running job to have a number of workers, as a policy would.
+
+        Answered when the order is done, at once if `wait` is false: `before`, the number until now.
+        """
+        workers, wait = request.need("workers", int), request.need("wait", bool)
+        job = self._job(request, errno.ENOENT)
+        if job.state != JobState.RUN:
+            raise RpcError(errno.EINVAL, "is not running")
+        before, ended = job.ntasks, asyncio.get_running_loop().create_future()
+
+        def end(failure: str) -> None:
+            if not ended.done():  # who asked may have hung up
+                ended.set_result(failure)
+
+        try:
+            self._manager.decisions.resize(job.id, workers, end)
+        except OrderRefused as refusal:
+            raise RpcError(errno.EINVAL, str(refusal)) from refusal
+        failure = await ended if wait else ""
+        if failure:
+            raise RpcError(errno.ECANCELED, failure)
+        return {"before": before}
 
 
 def _exception(request: RpcRequest) -> tuple[int, str, str]:

@@ -20,6 +20,8 @@ from queue_policies.nodes.slots import slots_of
 from queue_policies.orders.program import LEAVE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from broker_config.formats.jobspec import RequestedResources
     from broker_config.formats.resource_set import Allocation
     from minicluster.embedded.jobs.allocations import Allocations
@@ -83,9 +85,16 @@ class MalleableJobs:
             return None
         return Credentials(address, session.job, session.token).text()
 
-    def order(self, order: GrowOrder | ShrinkOrder) -> None:
-        """Pass on an order to grow into resources that are reserved for the job, or to shrink."""
-        self._programs[order.job].order(order)
+    def order(self, order: GrowOrder | ShrinkOrder, on_end: Callable[[str], None] | None = None) -> None:
+        """Pass on an order to grow into resources that are reserved for the job, or to shrink.
+
+        `on_end` is called with why the order failed; with an empty text when it is done.
+        """
+        self._programs[order.job].order(order, on_end)
+
+    def is_registered(self, job: int) -> bool:
+        """Return whether the job has a program that takes an order now."""
+        return job in self._programs and self._programs[job].session.accepts_resize
 
     def task_ended(self, job: int, task: int) -> None:
         """Note that a task ended, for any reason."""

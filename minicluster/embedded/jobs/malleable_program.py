@@ -76,12 +76,16 @@ class MalleableProgram:
     def close(self) -> None:
         """Note that the job is over."""
         self._closed = True
+        self._orders.end("the job has ended")
         if self._timer is not None:
             self._timer.cancel()
 
-    def order(self, order: GrowOrder | ShrinkOrder) -> None:
-        """Order the job to grow into resources that are reserved for it, or to give up some workers."""
-        session = self.session
+    def order(self, order: GrowOrder | ShrinkOrder, on_end: Callable[[str], None] | None = None) -> None:
+        """Order the job to grow into resources that are reserved for it, or to give up some workers.
+
+        `on_end` is called with why the order failed; with an empty text when it is done.
+        """
+        session, self._orders.on_end = self.session, on_end
         if isinstance(order, ShrinkOrder):
             self._send(-order.workers, lambda now: session.shrink(order.workers, now))
             return
@@ -179,13 +183,14 @@ class MalleableProgram:
             self._parts.executor.end_tasks(self._job.id, left)
 
     def _resized(self, event: events.JobResized) -> None:
-        lost = self._orders.resized(event.lost)
+        lost = self._orders.resized(event.lost, self._parts.clock())
         if event.gained:
             self._parts.executor.admit(self._job.id, event.gained)
         accepts = self._orders.accepts_resize and self._job.state == JobState.RUN
         request = self._around.request(self._job).with_workers(event.size)
         self._parts.scheduler.resized(self._job.id, event.size, lost, self._parts.clock(), heeds=accepts)
         self._around.allocations.resized(self._job, event.order, request)
+        self._orders.end()
 
     def _wind_up(self) -> None:
         """Free the resources that were reserved for a growth, once no worker lives that it started."""
@@ -201,4 +206,5 @@ class MalleableProgram:
             self._parts.scheduler.resizing.refused(self._job.id, self.session.size, unused, now)
             context = {"order": self._orders.number, "reason": reason}
             self._around.log.append(self._job, name, context)
+            self._orders.end(f"{name.removeprefix('resize-')}: {reason}")
             self._arm()

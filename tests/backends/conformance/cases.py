@@ -14,7 +14,7 @@ import pytest
 from minicluster.backends.documents import DocumentText
 from minicluster.backends.errors import BackendError, NoCluster, NotOffered, WrongRequest
 from minicluster.backends.records import UpRequest
-from minicluster.instance.errors import WaitTimeout
+from minicluster.instance.errors import JobNotFound, NotResized, WaitTimeout
 from minicluster.instance.records import JobRequest
 from minicluster.plan import Site
 
@@ -253,6 +253,22 @@ def an_environment_for_jobs_is_known(scene: Scene) -> None:
     assert backend.ask("mc", lambda instance: instance.jobs.wait(job).returncode) == 0
 
 
+def a_job_that_waits_is_not_resized(scene: Scene) -> None:
+    scene.up()
+    backend = scene.backend
+    request = JobRequest(("sleep", "60"), urgency=0, environment=backend.job_environment("mc"))
+    job = backend.ask("mc", lambda instance: instance.jobs.submit(request))
+    with pytest.raises(NotResized, match="is not running"):
+        backend.ask("mc", lambda instance: instance.jobs.resize(job, 2))
+    backend.ask("mc", lambda instance: instance.jobs.cancel(job))
+
+
+def an_absent_job_is_not_resized(scene: Scene) -> None:
+    scene.up()
+    with pytest.raises(JobNotFound):
+        scene.backend.ask("mc", lambda instance: instance.jobs.resize(77, 2))
+
+
 def a_status_asks_the_instance(scene: Scene) -> None:
     scene.up()
     _, seen = scene.backend.status(
@@ -284,6 +300,8 @@ INSTANCE_CASES = (
     a_jobs_end_is_reported,
     a_job_is_released,
     an_environment_for_jobs_is_known,
+    a_job_that_waits_is_not_resized,
+    an_absent_job_is_not_resized,
     a_status_asks_the_instance,
     it_is_watched,
     each_broker_has_logs,
