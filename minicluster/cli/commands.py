@@ -33,7 +33,7 @@ PANELS = {
         *("run", "up", "list", "status", "top", "scale"),
         *("suspend", "resume", "shell", "logs", "down"),
     ),
-    "Jobs": ("submit", "jobs", "attach", "wait", "urgency", "cancel"),
+    "Jobs": ("submit", "jobs", "attach", "wait", "urgency", "resize", "cancel"),
     "Documents": ("init", "validate", "explain", "render"),
     "Simulation": ("policies", "simulate"),
     "Administration": ("crd", "operator", "metrics-adapter"),

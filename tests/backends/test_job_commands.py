@@ -1,4 +1,4 @@
-"""Jobs over a back end that none of ours is: their urgency, and their ends."""
+"""Jobs over a back end that none of ours is: their urgency, their sizes, and their ends."""
 
 from __future__ import annotations
 
@@ -192,3 +192,40 @@ def test_a_wrong_call_is_refused(call: Call, words: str, message: str) -> None:
 )
 def test_what_a_cluster_does_not_have_is_named(call: Call, words: str, message: str) -> None:
     assert call(*words.split()) == (2, "", f"minicluster: {message}\n")
+
+
+@pytest.fixture
+def running(call: Call) -> str:
+    """A job of four workers that runs."""
+    job = call("submit", "mc", "-n", "4", "true")[1].strip()
+    _jobs().found = {
+        key: replace(each, state=JobState.RUN, result=None) for key, each in _jobs().found.items()
+    }
+    return job
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "line"),
+    [
+        pytest.param("2", 0, "JOB: 4 → 2 workers", id="shrinks"),
+        pytest.param("1", 0, "JOB: 4 → 1 worker", id="to-one"),
+        pytest.param("2 --no-wait", 0, "JOB: 4 → 2 workers asked for", id="no-wait"),
+        pytest.param("4", 0, "JOB: has 4 workers already", id="the-same"),
+        pytest.param("5", 1, "minicluster: JOB: runs with 1 to 4 workers here, not with 5", id="beyond"),
+        pytest.param("3", 1, "minicluster: JOB: refused: three of us would not do", id="program"),
+    ],
+)
+def test_a_job_is_resized(call: Call, running: str, words: str, code: int, line: str) -> None:
+    ended, lines = lines_of(call("resize", "mc", running, *words.split()))
+    assert (ended, lines) == (code, [line.replace("JOB", running)])
+
+
+def test_a_job_that_has_ended_is_not_resized(call: Call) -> None:
+    (ended,) = _submitted(call, "true")
+    message = f"minicluster: {ended}: has ended; there is nothing to resize\n"
+    assert call("resize", "mc", ended, "2") == (2, "", message)
+
+
+@pytest.mark.parametrize(("job", "message"), [("ƒ9", f"ƒ9: {ABSENT}"), ("nope", NO_ID)])
+def test_only_a_job_of_the_cluster_is_resized(call: Call, job: str, message: str) -> None:
+    assert call("resize", "mc", job, "2") == (2, "", f"minicluster: {message}\n")
