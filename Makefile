@@ -88,8 +88,8 @@ endif
 # works keeps its Python: another one of the same version may have been built otherwise, and share none of its packages.
 $(VENV)/.ready: requirements/lock.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("minicluster needs Python 3.11 or newer, this is %d.%d; name another: make PYTHON=/path/to/python3.12" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
-	@$(if $(STALE),echo "$(VENV) does not work here: of another Python or directory or cut off. It is made anew.")
-	@echo "Setting up $(VENV) (once) ..."
+	@$(if $(STALE),echo "$(VENV) does not work here: of another Python or directory or cut off. It is made anew." >&2)
+	@echo "Setting up $(VENV) (once) ..." >&2
 	@$(if $(and $(wildcard $(BIN)/python),$(if $(STALE),,works)),,$(PYTHON) -m venv $(if $(STALE),--clear) $(VENV))
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/lock.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

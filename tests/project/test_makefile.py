@@ -57,10 +57,13 @@ class Project:
         return found
 
     def make(self, **more: str) -> str:
-        """Have the environment made where it is not there; return what is printed."""
+        """Have the environment made where it is not there; return what is told.
+
+        Nothing of that is on standard output: `eval "$(make -s cluster)"` would have a shell run it.
+        """
         environ = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "PYTHON"}}
         done = subprocess.run(
-            ["make", "--no-print-directory", str(READY), f"PYTHON={self.folder / 'python'}"],
+            ["make", "-s", "--no-print-directory", str(READY), f"PYTHON={self.folder / 'python'}"],
             cwd=self.folder,
             env=environ | more,
             capture_output=True,
@@ -69,7 +72,8 @@ class Project:
         )
         assert done.returncode == 0, done.stdout + done.stderr
         assert (self.folder / READY).exists()
-        return done.stdout
+        assert not done.stdout
+        return done.stderr
 
 
 @pytest.fixture
