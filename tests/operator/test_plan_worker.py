@@ -113,6 +113,12 @@ def test_what_takes_more_than_it_may_ends_the_worker(limits: dict[str, float], m
     assert worked(course, **limits) == message
 
 
+def test_the_limits_of_an_operator() -> None:
+    """Those of decision 0038: a second of CPU time, and 64 MB."""
+    limits = WorkerLimits()
+    assert (limits.cpu_seconds, limits.megabytes, limits.seconds) == (1.0, 64.0, 15.0)
+
+
 def test_it_ends_when_it_is_idle() -> None:
     """And another one starts; so does one that somebody else has ended meanwhile."""
 
