@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from minicluster.plan.constants import FINALIZER
 from tests.devcluster import Api, ControlPlane, until
 from tests.kubernetes import operators
 from tests.kubernetes.operators import (
@@ -31,6 +32,7 @@ def manifest(kind: str, version: str, name: str, **content: Any) -> dict[str, An
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **content}
 
 
+STORED = {"annotations": {"kopf.zalando.org/last-handled-configuration": "x"}}
 POD = {"restartPolicy": "Never", "containers": [{"name": "x", "image": "example.org/x:1"}]}
 CONFLICTING = [
     ("/api/v1/namespaces/{}/configmaps", manifest("ConfigMap", "v1", "mc-config", data={"theirs": "1"})),
@@ -237,9 +239,32 @@ class TestRefusals:
 
     def test_what_kopf_would_store_in_annotations(self, operator: Operator, api: Api, namespace: str) -> None:
         """Anybody who may edit a MiniCluster can write it, and it blinds nobody."""
-        stored = {"metadata": {"annotations": {"kopf.zalando.org/last-handled-configuration": "x"}}}
         create(api, namespace)
         created(api, namespace)
-        api.merge(operators.path(namespace, "mc"), {**stored, "spec": {"suspend": True}})
+        api.merge(operators.path(namespace, "mc"), {"metadata": STORED, "spec": {"suspend": True}})
         settled(api, namespace, Suspended=("True", "Suspended"))
+        assert "JSONDecodeError" not in operator.text()
+
+    def test_one_that_is_created_with_them(self, operator: Operator, api: Api, namespace: str) -> None:
+        """It gets its status, and all its objects; its annotations stay as they are."""
+        document = {**operators.DOCUMENT, "metadata": {"name": "mc", **STORED}}
+        api.create(operators.path(namespace), document)
+        item = created(api, namespace)
+        assert conditions(item)["Valid"] == ("True", "Accepted")
+        assert item["metadata"]["annotations"] == STORED["annotations"]
+
+    def test_one_that_would_be_saved_goes_with_them(
+        self, operator: Operator, api: Api, namespace: str
+    ) -> None:
+        """The finalizer that waits for the save is taken off; there is nothing to save."""
+        document = {**operators.DOCUMENT, "metadata": {"name": "mc", **STORED}}
+        document["spec"] = {
+            **operators.DOCUMENT["spec"],
+            "suspend": True,
+            "archive": {"path": "/archive/mc.tgz"},
+        }
+        api.create(operators.path(namespace), document)
+        assert created(api, namespace)["metadata"]["finalizers"] == [FINALIZER]
+        api.delete(operators.path(namespace, "mc"))
+        until(lambda: not api.exists(operators.path(namespace, "mc")), "the MiniCluster to be deleted")
         assert "JSONDecodeError" not in operator.text()
