@@ -104,7 +104,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=100,
         metavar="N",
-        help="send so many hostile documents to an operator; 401 attack every field once",
+        help="send so many hostile documents to an operator; some 420 attack every field once",
+    )
+    parser.addoption(
+        "--hostile-seed",
+        type=int,
+        metavar="N",
+        help="send the hostile documents of an earlier run, which printed this number",
     )
     parser.addoption(
         "--golden-write",

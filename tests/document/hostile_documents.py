@@ -1,4 +1,4 @@
-"""Documents to attack with: every field of the CRD's schema in its turn, with what breaks things elsewhere.
+"""Documents to attack with: every field of spec and metadata in its turn, with what breaks things elsewhere.
 
 About half of them are such that an API server admits them: long, many, at a bound, or with the marks of a
 language that reads the value later. The others are refused by type, shape or bound.
@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import Phase, find, settings
 from hypothesis import strategies as st
 
+from minicluster.document import API_VERSION, KIND
 from minicluster.document.schema import document_schema
+from minicluster.operator.observation import ANNOTATION_DIGEST
+from minicluster.plan.constants import FINALIZER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,6 +30,38 @@ Path = tuple[str, ...]
 ITEM, ENTRY = "[]", "{}"
 """The steps of a path into a list, and into a map of any names."""
 SPEC: Schema = document_schema()["properties"]["spec"]
+KOPF = "kopf.zalando.org"
+NAMED = (
+    *(f"{KOPF}/{name}" for name in ("last-handled-configuration", "kopf-managed", "touch-dummy", "pass_on")),
+    *("kubectl.kubernetes.io/last-applied-configuration", ANNOTATION_DIGEST),
+)
+"""Annotations that mean something to kopf (state, mark, and progress of a handler), or to others."""
+LABELS = ("app.kubernetes.io/managed-by", "flux-framework.org/minicluster", "kueue.x-k8s.io/queue-name")
+FINALIZERS = (FINALIZER, f"{KOPF}/KopfFinalizerMarker", "example.org/another", "foregroundDeletion", "x", "")
+LABEL_VALUE: Schema = {"type": "string", "maxLength": 63, "pattern": "^([a-z]([-a-z]*[a-z])?)?$"}
+METADATA: Schema = {
+    "type": "object",
+    "properties": {
+        "annotations": {
+            "type": "object",
+            "properties": {name: {"type": "string"} for name in NAMED},
+            "additionalProperties": {"type": "string"},
+        },
+        "labels": {
+            "type": "object",
+            "properties": dict.fromkeys(LABELS, LABEL_VALUE),
+            "additionalProperties": LABEL_VALUE,
+        },
+        # Each without a domain is worth a warning in the answer, of which `http.client` reads a hundred.
+        "finalizers": {
+            "type": "array",
+            "maxItems": 32,
+            "items": {"type": "string", "enum": list(FINALIZERS)},
+        },
+    },
+}
+"""What a user may write there: the API server's own schema has no bounds of which a value could be at."""
+DOCUMENT: Schema = {"type": "object", "properties": {"metadata": METADATA, "spec": SPEC}}
 BASE = {"size": 2, "containers": [{"image": "example.org/app:1", "command": "hostname"}]}
 SERVICE = {"name": "beside", "image": "example.org/app:1", "command": "sleep 1"}
 MANY = 300
@@ -34,7 +69,7 @@ MANY = 300
 MAX_TEXT = 100_000
 """Characters, of a text without a bound."""
 MAX_BYTES = 1_000_000
-"""Of a spec: etcd takes 1.5 MB, with all the rest of the object."""
+"""Of a document: etcd takes 1.5 MB, with all the rest of the object."""
 FIRST = settings(phases=[Phase.generate], database=None, derandomize=True)
 """The first text that is found, not the shortest."""
 TEXTS = (
@@ -49,9 +84,9 @@ NUMBERS = (0, 1, -1, 2, 63, 64, 65_535, 65_536, 2**31 - 1, 2**31, 2**53, 2**63 -
 ANYTHING = (None, True, 1.5, [], {}, [[]], {"a": {"b": {"c": []}}}, "x", 0)
 
 
-def paths(node: Schema = SPEC, path: Path = ()) -> Iterator[Path]:
+def paths(node: Schema = DOCUMENT, path: Path = ()) -> Iterator[Path]:
     """Yield the path of every field, of the items of every list, and of the entries of every map."""
-    if path:
+    if len(path) > 1:
         yield path
     for name, inner in node.get("properties", {}).items():
         yield from paths(inner, (*path, name))
@@ -61,8 +96,17 @@ def paths(node: Schema = SPEC, path: Path = ()) -> Iterator[Path]:
         yield from paths(node["additionalProperties"], (*path, ENTRY))
 
 
+def named(document: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a document with all that an API server wants to have besides."""
+    about = {**document["metadata"], "name": name}
+    return {"apiVersion": API_VERSION, "kind": KIND, **document, "metadata": about}
+
+
 def documents(count: int, seed: int = 1) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield so many specs, each with the field that is attacked; after the last one the first comes again."""
+    """Yield so many documents, each with the path that is attacked; after the last one the first comes again.
+
+    They have `metadata` and `spec` alone.
+    """
     chance, fields = random.Random(seed), list(paths())
     for number in range(count):
         if number % len(fields) == 0:
@@ -73,16 +117,16 @@ def documents(count: int, seed: int = 1) -> Iterator[tuple[Path, dict[str, Any]]
 
 def _attempts(path: Path, fields: list[Path], chance: random.Random) -> Iterator[dict[str, Any]]:
     while True:
-        spec: Any = copy.deepcopy(BASE)
-        if path[0] == "services":
-            spec["services"] = [dict(SERVICE)]
+        document: Any = {"metadata": {}, "spec": copy.deepcopy(BASE)}
+        if path[1] == "services":
+            document["spec"]["services"] = [dict(SERVICE)]
         for each in (*chance.sample(fields, chance.choice((0, 0, 0, 2))), path):
-            spec = changed(SPEC, spec, each, chance)
-        yield spec
+            document = changed(DOCUMENT, document, each, chance)
+        yield document
 
 
-def _fits(spec: object) -> bool:
-    return len(json.dumps(spec)) < MAX_BYTES
+def _fits(document: object) -> bool:
+    return len(json.dumps(document)) < MAX_BYTES
 
 
 def changed(node: Schema, content: Any, path: Path, chance: random.Random) -> Any:

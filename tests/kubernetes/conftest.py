@@ -267,6 +267,8 @@ def namespace(request: pytest.FixtureRequest, api: Api) -> Iterator[str]:
     yield name
     if request.config.getoption("--kube-context"):
         api.delete(f"/api/v1/namespaces/{name}")
+        for item in api.items(operators.path(name)):
+            leftovers.release(api, operators.path(name, item["metadata"]["name"]), item)
     else:
         leftovers.delete(api, name)
 

@@ -109,6 +109,10 @@ class Operator:
         """Return what it has logged."""
         return self.log.read_text()
 
+    def leads(self) -> bool:
+        """Look whether it leads."""
+        return self.metric("minicluster_leader") == 1
+
     def ready(self) -> "Operator":
         """Wait until it reports that it is ready."""
         until(self.is_ready, f"the operator to become ready; its log:\n{self.text()}", SECONDS)
