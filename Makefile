@@ -2,6 +2,8 @@
 # make test   what one control plane shows that is made for it; `make test-pure`: only the pure rooms' tests
 #      make test-all   every test: many nodes, an older Kubernetes, Helm, KEDA and metrics-server as well
 #      make properties   the properties, each with ten times as many examples, other ones each time
+#      make hostile   2,000 documents that attack every field, sent to an operator in pods of two nodes, as INSTALL=1 has
+#                it; prints what became of them; DOCUMENTS=420: each field once
 # make cluster   a real Kubernetes control plane on this machine, in the background; FAKE_NODES=3: with nodes
 #                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux); INSTALL=1:
 #                with the operator and the metrics adapter in pods, as the chart installs them
@@ -18,7 +20,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-pure supplies properties cluster cluster-down images lint format manifests reference release lock clean
+.PHONY: help demo test test-all test-pure supplies properties hostile cluster cluster-down images lint format manifests reference release lock clean
 help:
 	@sed -n 's/^# make/make/p; s/^#      /     /p' Makefile
 
@@ -48,6 +50,13 @@ test-pure: $(VENV)/.ready
 # Under CI the examples are the same each time: there these would prove it once.
 properties: $(VENV)/.ready
 	@env -u CI EXAMPLES_FACTOR=10 $(PYTEST) -n auto --timeout 3600 -m hypothesis tests
+
+DOCUMENTS ?= 2000
+HOSTILE := $(BIN)/python -m tests.devcluster --name hostile
+hostile: $(VENV)/.ready
+	@settings=$$($(HOSTILE) up --nodes 2 --install) && eval "$$settings" && $(PYTEST) -n 0 -s --kube-context test \
+		tests/kubernetes/operator/test_hostile_documents.py --hostile-documents $(DOCUMENTS); \
+		code=$$?; $(HOSTILE) down; exit $$code
 
 # eval "$$(make -s cluster)" points kubectl at it.
 cluster: $(VENV)/.ready
