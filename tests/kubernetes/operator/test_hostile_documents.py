@@ -66,7 +66,7 @@ class InstalledOperator:
         self._api = api
         self._began = self._restarts()
         assert self._began, f"no operator is installed in namespace {release.NAMESPACE}"
-        self._pids = list(processes(self._uids()))
+        self._pids = first_processes(self._uids())
 
     def is_well(self) -> bool:
         """Look whether the same containers run as when this began."""
@@ -97,12 +97,15 @@ class InstalledOperator:
         }
 
 
-def processes(uids: set[str]) -> Iterator[int]:
-    """Yield the processes of this machine that run in these pods."""
+def first_processes(uids: set[str]) -> list[int]:
+    """List the first process of each container of these pods, if they run on this machine; others may end."""
+    parents: dict[int, int] = {}
     for group in Path("/proc").glob("[0-9]*/cgroup"):
         with contextlib.suppress(OSError):
             if any(uid in group.read_text() for uid in uids):
-                yield int(group.parent.name)
+                after_name = (group.parent / "stat").read_text().rpartition(")")[2]
+                parents[int(group.parent.name)] = int(after_name.split()[1])
+    return [pid for pid, parent in parents.items() if parent not in parents]
 
 
 class OwnOperator:
