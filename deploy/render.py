@@ -21,7 +21,12 @@ CHART = HERE / "helm" / "minicluster-operator"
 RELEASE = "minicluster-operator"
 NAMESPACE = "minicluster-system"
 # Marks of Helm, untrue of what kubectl applies.
-MARKS = re.compile(r"^ *(helm\.sh/chart|app\.kubernetes\.io/managed-by): .*\n|^# Source: .*\n", re.MULTILINE)
+MARKS = re.compile(
+    r"^ *(helm\.sh/chart|app\.kubernetes\.io/managed-by): .*\n|^# Source: .*\n"
+    r"|^  annotations:\n    helm\.sh/resource-policy: keep\n",
+    re.MULTILINE,
+)
+KEPT = "helm.sh/resource-policy: keep"
 DIVIDER = re.compile(r"^---\n", re.MULTILINE)
 
 
@@ -32,6 +37,7 @@ class Manifest:
     name: str
     purpose: str
     values: tuple[str, ...] = ()
+    kept: bool = False  # has what the chart keeps when it is uninstalled; else all but that
 
     @property
     def path(self) -> Path:
@@ -40,36 +46,37 @@ class Manifest:
 
     def text(self, helm: Path) -> str:
         """Render the file; raises CalledProcessError where helm refuses the chart."""
-        values = [word for value in ("crd.install=false", *self.values) for word in ("--set", value)]
-        documents = DIVIDER.split(MARKS.sub("", template(helm, "--namespace", NAMESPACE, *values)))
-        parts = [self.head(), *(document.strip("\n") for document in documents if document.strip())]
-        return "\n---\n".join(parts) + "\n"
-
-    def head(self) -> str:
-        """Return the comment on top, and the namespace, which a chart leaves to `helm --create-namespace`."""
-        return HEAD.format(purpose=self.purpose, namespace=NAMESPACE)
+        values = [word for value in self.values for word in ("--set", value)]
+        documents = DIVIDER.split(template(helm, "--namespace", NAMESPACE, *values))
+        chosen = [each for each in documents if each.strip() and (KEPT in each) is self.kept]
+        parts = ([SPACE] if self.kept else []) + [MARKS.sub("", each).strip("\n") for each in chosen]
+        return HEAD.format(purpose=self.purpose) + "\n---\n".join(parts) + "\n"
 
 
 HEAD = """\
 # {purpose}
 # Generated from the chart by `python -m deploy.render`: do not edit.
+"""
+# A chart leaves it to `helm --create-namespace`, and keeps it too: the operator's keys are in it.
+SPACE = f"""\
 apiVersion: v1
 kind: Namespace
 metadata:
-  name: {namespace}
+  name: {NAMESPACE}
   labels:
     pod-security.kubernetes.io/enforce: restricted"""
-
-# Not in the other manifests: with the definition Kubernetes deletes every MiniCluster.
-CRD_HEAD = """\
-# What a MiniCluster is. Deleting this file's object deletes every MiniCluster, with its jobs.
-# Generated from minicluster.document by `python -m deploy.render`: do not edit.
-"""
 MANIFESTS = (
-    Manifest("install.yaml", "The operator for the MiniClusters of all namespaces."),
+    Manifest(
+        "crd.yaml",
+        "What stays when the operator goes: what a MiniCluster is, who may use them, and the namespace with"
+        " the operator's\n# keys. Deleting this file's objects deletes every MiniCluster, with its jobs.",
+        kept=True,
+    ),
+    Manifest("install.yaml", "The operator for the MiniClusters of all namespaces. Apply crd.yaml before."),
     Manifest(
         "namespaced.yaml",
-        "The operator for the MiniClusters of one namespace, `default`, without rights in any other.",
+        "The operator for the MiniClusters of one namespace, `default`, without rights in any other. Apply"
+        " crd.yaml before.",
         ("watchNamespaces={default}", "metricsAdapter.enabled=false"),
     ),
 )
@@ -82,9 +89,8 @@ def template(helm: Path, *options: str) -> str:
 
 
 def files() -> dict[Path, str]:
-    """Return the texts that are made without the chart: of its files, and of the CRD's manifest."""
+    """Return the texts of the chart's files that are made of something else."""
     return {
-        HERE / "manifests" / "crd.yaml": CRD_HEAD + crd_yaml(),
         CHART / "files" / "crd.yaml": crd_yaml(),
         CHART / "files" / "metrics.yaml": "".join(f"- {metric.name}\n" for metric in METRICS),
     }

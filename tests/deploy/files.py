@@ -13,6 +13,7 @@ CHART = ROOT / "deploy" / "helm" / "minicluster-operator"
 CONTAINERS = ROOT / "containers"
 INSTALL = ROOT / "deploy" / "manifests" / "install.yaml"
 NAMESPACED = ROOT / "deploy" / "manifests" / "namespaced.yaml"
+KEPT = ROOT / "deploy" / "manifests" / "crd.yaml"  # what stays when the operator goes
 NAMESPACE = "minicluster-system"
 
 Object = dict[str, Any]

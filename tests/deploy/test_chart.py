@@ -15,7 +15,18 @@ from metrics_api.names import METRICS
 from minicluster.cli.operator import app
 from minicluster.document import crd, crd_yaml
 from minicluster.plan.constants import LABEL_NAME, METRICS_APPLICATION, OPERATOR_APPLICATION
-from tests.deploy.files import CHART, INSTALL, NAMESPACE, NAMESPACED, Object, objects, of_kind, project, the
+from tests.deploy.files import (
+    CHART,
+    INSTALL,
+    KEPT,
+    NAMESPACE,
+    NAMESPACED,
+    Object,
+    objects,
+    of_kind,
+    project,
+    the,
+)
 
 ADAPTER = "minicluster-operator-adapter"
 RELEASE = "minicluster-operator"
@@ -29,7 +40,28 @@ def test_the_definition_is_what_the_command_prints() -> None:
 @MANIFESTS
 def test_who_deletes_the_operator_keeps_the_definition_and_with_it_all_miniclusters(manifest: Path) -> None:
     assert of_kind(objects(manifest.read_text()), "CustomResourceDefinition") == []
-    assert the(objects((manifest.parent / "crd.yaml").read_text()), "CustomResourceDefinition") == crd()
+    kept = the(objects(KEPT.read_text()), "CustomResourceDefinition")
+    kept["metadata"].pop("labels")
+    assert kept == crd()
+
+
+@MANIFESTS
+def test_who_deletes_the_operator_keeps_its_keys_and_what_users_may_do(manifest: Path) -> None:
+    """The keys are in its namespace; of users' roles only that goes which is about the adapter's metrics."""
+    deleted, kept = objects(manifest.read_text()), objects(KEPT.read_text())
+    assert of_kind(deleted, "Namespace") == []
+    assert the(kept, "Namespace")["metadata"]["name"] == NAMESPACE
+    assert [name for name in user_roles(deleted) if "metrics" not in name] == []
+    assert user_roles(kept) == [f"{RELEASE}-minicluster-view", f"{RELEASE}-minicluster-edit"]
+
+
+def user_roles(found: list[Object]) -> list[str]:
+    """Name the roles that are added to Kubernetes' own."""
+    return [
+        role["metadata"]["name"]
+        for role in of_kind(found, "ClusterRole")
+        if "aggregate-to" in str(role["metadata"]["labels"])
+    ]
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: f"{path.parent.name}/{path.name}")

@@ -27,6 +27,7 @@ def test_each_file_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     render.main()
     assert capsys.readouterr().out.splitlines() == [
         "wrote deploy/metrics.yaml",
+        "wrote deploy/manifests/crd.yaml",
         "wrote deploy/manifests/install.yaml",
         "wrote deploy/manifests/namespaced.yaml",
     ]

@@ -59,8 +59,8 @@ DOCUMENT = {
 
 
 def rights(manifest: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Return the objects of a shipped manifest that grant rights, each with its path."""
-    for item in documents((MANIFESTS / manifest).read_text()):
+    """Return the objects of a shipped manifest, and of crd.yaml, that grant rights, each with its path."""
+    for item in documents("\n---\n".join((MANIFESTS / name).read_text() for name in ("crd.yaml", manifest))):
         if item and item["kind"] in RIGHTS:
             collection = RIGHTS[item["kind"]].format(namespace=item["metadata"].get("namespace", ""))
             yield f"{collection}/{item['metadata']['name']}", item

@@ -11,7 +11,7 @@ from tests.devcluster import Api, ControlPlane, until
 from tests.kubernetes.command_line import RBAC, CommandLine, Operator, document, member, written
 from tests.release_0_1_0.adapters import DATA
 
-MANIFEST = Path(__file__).parents[3] / "deploy" / "manifests" / "install.yaml"
+MANIFEST = Path(__file__).parents[3] / "deploy" / "manifests" / "crd.yaml"
 CONFIGURATION = {"managed-by": "minicluster", "component": "configuration", "instance": "mc"}
 AGGREGATE = f"{RBAC}/aggregate-to-"
 ROLES = f"/apis/{RBAC}/v1/clusterroles"
