@@ -111,6 +111,7 @@ def test_a_value_gets_into_the_pod(helm: Path, value: str, name: str, expected: 
         ("image.repository=here/it", "image", "here/it:0.1.0"),
         ("image.pullPolicy=Always", "imagePullPolicy", "Always"),
         ("resources.limits.memory=1Gi", "resources.limits.memory", "1Gi"),
+        ("resources.limits.cpu=2", "resources.limits.cpu", 2),
     ],
 )
 def test_a_value_gets_into_the_container(helm: Path, value: str, name: str, expected: object) -> None:
@@ -139,7 +140,7 @@ def test_a_label_of_the_users_cannot_hide_the_operator_from_network_policies(hel
     [
         ("replicas=two", "at '/replicas': got string, want integer"),
         ("replica=3", "additional properties 'replica' not allowed"),
-        ("replica=3", "value must be one of 'global', 'watchNamespaces', 'replicas', 'image', "),
+        ("replica=3", "value must be one of 'global', 'watchNamespaces', 'clusterChecks', 'replicas', "),
         ("log.levle=info", "at '/log': additional properties 'levle' not allowed"),
         ("image.repository=", "at '/image/repository': minLength: got 0, want 1"),
         ("watchNamespaces=team-a", "at '/watchNamespaces': got string, want array"),
@@ -149,6 +150,12 @@ def test_a_label_of_the_users_cannot_hide_the_operator_from_network_policies(hel
         ("crd.keep=maybe", "at '/crd/keep': got string, want boolean"),
         ("serviceAccount.create=false", "at '/serviceAccount/name': minLength: got 0, want 1"),
         ("podLabels.a=1", "at '/podLabels/a': got number, want string"),
+        ("resources.limit.cpu=1", "at '/resources': additional properties 'limit' not allowed"),
+        ("metricsAdapter.resources.limit.cpu=1", "at '/metricsAdapter/resources': additional properties"),
+        ("resources.limits.memory=512MB", "at '/resources/limits/memory': '512MB' does not match pattern"),
+        ("resources.requests.cpu=-1", "at '/resources/requests/cpu': minimum: got -1, want 0"),
+        ("resources.limits.mem=1Gi", "'mem' does not match pattern '^(cpu|memory|ephemeral-storage|"),
+        ("clusterChecks=no-thanks", "at '/clusterChecks': got string, want boolean"),
         (
             "metrics.service=false,metrics.serviceMonitor.enabled=true",
             "metrics.serviceMonitor.enabled needs metrics.service",
@@ -169,11 +176,12 @@ def test_a_wrong_value_is_refused_by_its_path(helm: Path, value: str, message: s
         (("watchNamespaces={a,b}",), "The operator runs MiniClusters in a, b."),
         ((), "as good as cluster-admin in all namespaces (watchNamespaces narrows that):"),
         (("watchNamespaces={a,b}",), "as good as cluster-admin in a, b:"),
+        ((), "kubectl label namespace default pod-security.kubernetes.io/enforce=restricted"),
         ((), "Limit them by Pod Security Admission, and by policy.restrict:"),
         (("crd.install=false",), "must come from elsewhere: the CustomResourceDefinition."),
         (("userRoles=false",), "must come from elsewhere: users' roles for MiniClusters."),
     ],
-    ids=["all", "some", "token", "token in some", "admission", "no definition", "no roles"],
+    ids=["all", "some", "token", "token in some", "pod security", "admission", "no definition", "no roles"],
 )
 def test_the_notes_name_what_was_installed(helm: Path, values: tuple[str, ...], message: str) -> None:
     options = [word for value in values for word in ("--set", value)]

@@ -1,19 +1,18 @@
 """The operator's installation on a real API server: accepted, restricted, and with the rights it says."""
 
 import copy
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from minicluster.document import crd
-from tests.deploy.files import CHART, INSTALL, NAMESPACE, NAMESPACED, Object, objects, the
+from tests.deploy.files import CHART, INSTALL, KEPT, NAMESPACE, NAMESPACED, Object, objects, the
 from tests.devcluster import Api, ApiError, ControlPlane, cluster, until
+from tests.kubernetes.chart_release import Release
 
-MANIFESTS = pytest.mark.parametrize("manifest", [INSTALL, NAMESPACED], ids=lambda path: path.stem)
+MANIFESTS = pytest.mark.parametrize("manifest", [KEPT, INSTALL, NAMESPACED], ids=lambda path: path.stem)
 PLURALS = {"NetworkPolicy": "networkpolicies"}
 UNSCOPED = {"Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"}
 DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/miniclusters.flux-framework.org"
@@ -95,45 +94,6 @@ def fresh(programs: None) -> Iterator[ControlPlane]:
         yield plane
 
 
-class Release:
-    """The chart, installed by helm into a namespace of its own."""
-
-    def __init__(self, helm: Path, plane: ControlPlane, home: Path, namespace: str) -> None:
-        self.helm, self.api, self.namespace = helm, plane.api, namespace
-        folders = {f"HELM_{name}_HOME": str(home / name) for name in ("CACHE", "CONFIG", "DATA")}
-        self.environment = {**os.environ, **folders, "KUBECONFIG": str(plane.kubeconfig)}
-        self.account = f"system:serviceaccount:{namespace}:minicluster-operator"
-
-    def run(self, command: str, *options: str) -> None:
-        """Run a command of helm's on the release."""
-        completed = self.tried(command, *options)
-        assert completed.returncode == 0, completed.stderr
-
-    def tried(self, command: str, *options: str) -> subprocess.CompletedProcess[str]:
-        """Run a command of helm's on the release, which may fail."""
-        argv = [str(self.helm), command, "minicluster-operator", *options, "--namespace", self.namespace]
-        return subprocess.run(argv, env=self.environment, capture_output=True, text=True, check=False)
-
-    def refusal(self, chart: Path, *options: str) -> str:
-        """Try to install or upgrade, and return how helm refuses; nothing was changed."""
-        done = self.tried("upgrade", str(chart), "--install", "--dry-run=server", *options)
-        assert done.returncode == 1, done.stdout
-        return done.stderr
-
-    def install(self, chart: Path, *options: str) -> None:
-        """Install or upgrade."""
-        self.run("upgrade", str(chart), "--install", "--create-namespace", *options)
-
-    def may(self, user: str, verb: str, resource: str, namespace: str = "", name: str = "") -> bool:
-        """Ask the API server for its decision; the resource is `group/kind/subresource`."""
-        group, kind, *subresource = resource.split("/")
-        asked = {"verb": verb, "group": group, "resource": kind, "namespace": namespace, "name": name}
-        spec = {"user": user, "resourceAttributes": {**asked, "subresource": "".join(subresource)}}
-        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-        answer = self.api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
-        return bool(answer["status"]["allowed"])
-
-
 @pytest.fixture(scope="module")
 def release(helm: Path, fresh: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
     """The chart with its defaults; Jane may edit in the namespace `default`."""
@@ -144,7 +104,7 @@ def release(helm: Path, fresh: ControlPlane, tmp_path_factory: pytest.TempPathFa
     found.run("uninstall")
 
 
-JANE = {
+JANE: Object = {
     "metadata": {"name": "jane"},
     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
     "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "jane"}],
@@ -196,7 +156,7 @@ def test_a_second_operator_for_one_namespace_has_no_rights_in_another(
     found.install(
         CHART,
         "--set",
-        "watchNamespaces={default},crd.install=false,userRoles=false,metricsAdapter.enabled=false",
+        f"watchNamespaces={{default}},{NO_MORE},clusterChecks=false",
     )
     namespaces = [
         namespace
@@ -207,29 +167,108 @@ def test_a_second_operator_for_one_namespace_has_no_rights_in_another(
     assert namespaces == ["default"]
 
 
-ALL = "Deployment release/minicluster-operator is an operator that runs MiniClusters in "
 NO_MORE = "crd.install=false,userRoles=false,metricsAdapter.enabled=false"
-BESIDE = f"--set 'watchNamespaces={{...}},{NO_MORE}'"
+GONE = (
+    "helm uninstall minicluster-operator --namespace release (if `helm list --namespace release` has no such"
+    " release: kubectl delete deployment minicluster-operator --namespace release)"
+)
 TAKEN = (
     "release minicluster-operator in namespace release has the CustomResourceDefinition already, and its"
-    f" operator is there. For a second operator beside it, with namespaces of its own: {BESIDE}. To have this"
-    " one in its place: helm uninstall minicluster-operator --namespace release, then repeat this with"
-    " --take-ownership (MiniClusters stay)"
+    " operator is there. {beside}. To have this one in its place: "
+    f"{GONE}, then repeat this with --take-ownership (MiniClusters stay)"
 )
-WORK = "as this one would: they would undo each other's work. Set watchNamespaces to namespaces that no other"
+ALL = (
+    "It has all namespaces: a second operator beside it needs that one to have fewer (docs/installation.md,"
+    ' "Two operators in one cluster")'
+)
+BESIDE = (
+    f"For a second operator beside it, with namespaces of its own: --set 'watchNamespaces={{...}},{NO_MORE}'"
+)
+BOTH = (
+    "Deployment release/minicluster-operator is an operator that runs MiniClusters in {where}, as this one"
+    " would: they would undo each other's work. {mend}; or uninstall that one (MiniClusters stay): "
+) + GONE
+FEWER = "That one has all: let it have fewer first, by watchNamespaces of its release, and this one others"
+OTHERS = "Set watchNamespaces to namespaces that no other operator has (--set 'watchNamespaces={...}')"
+ABSENT = (
+    "watchNamespaces: there is no namespace team-x, team-y. Make it first (kubectl create namespace team-x),"
+    " or correct its name. Nothing was changed"
+)
 SECOND = {
-    "as it is": ("", TAKEN),
-    "all namespaces": (NO_MORE, f"{ALL}all namespaces or some of them, {WORK}"),
-    "some of them": ("watchNamespaces={a,b},crd.install=false,userRoles=false", f"{ALL}a, b, {WORK}"),
+    "as it is": ((), TAKEN.format(beside=ALL)),
+    "all namespaces": ((NO_MORE,), BOTH.format(where="all namespaces", mend=FEWER)),
+    "one of them, as the page has it": (
+        ("watchNamespaces={default}", NO_MORE),
+        BOTH.format(where="default", mend=FEWER),
+    ),
+    "some of them": (
+        ("watchNamespaces={a,b}", "crd.install=false", "userRoles=false"),
+        BOTH.format(where="a, b", mend=FEWER),
+    ),
 }
 
 
 @pytest.mark.parametrize(("values", "message"), SECOND.values(), ids=SECOND)
 def test_a_second_release_for_the_same_namespaces_is_refused(
-    release: Release, helm: Path, fresh: ControlPlane, tmp_path: Path, values: str, message: str
+    release: Release, helm: Path, fresh: ControlPlane, tmp_path: Path, values: tuple[str, ...], message: str
+) -> None:
+    """Where the other one has all namespaces, no values are offered that would be refused as well."""
+    second = Release(helm, fresh, tmp_path, "default")
+    refusal = second.refusal(CHART, *(word for value in values for word in ("--set", value)))
+    assert message in refusal
+    assert BESIDE not in refusal
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ((), TAKEN.format(beside=BESIDE)),
+        (("watchNamespaces={elsewhere,default}", NO_MORE), BOTH.format(where="default", mend=OTHERS)),
+        (("watchNamespaces={kube-public,team-x,team-y}", NO_MORE), ABSENT),
+    ],
+    ids=["the definition", "a common one", "absent ones"],
+)
+def test_beside_an_operator_of_some_namespaces_a_second_has_others(
+    narrow: Release, helm: Path, fresh: ControlPlane, tmp_path: Path, values: tuple[str, ...], message: str
+) -> None:
+    second = Release(helm, fresh, tmp_path, "second")
+    assert message in second.refusal(CHART, *(word for value in values for word in ("--set", value)))
+
+
+@pytest.mark.parametrize("namespaces", ["kube-public", "second", "kube-public,second"])
+def test_then_the_second_is_installed(
+    narrow: Release, helm: Path, fresh: ControlPlane, tmp_path: Path, namespaces: str
+) -> None:
+    """Its own namespace need not be there before: Helm makes it."""
+    second = Release(helm, fresh, tmp_path, "second")
+    values = ("--set", f"watchNamespaces={{{namespaces}}}", "--set", NO_MORE)
+    tried = second.tried("install", str(CHART), "--create-namespace", "--dry-run=server", *values)
+    assert tried.returncode == 0, tried.stderr
+
+
+@pytest.fixture
+def narrow(release: Release) -> Iterator[Release]:
+    """The release with one namespace, which has all again afterwards."""
+    release.install(CHART, "--set", "watchNamespaces={default}")
+    yield release
+    release.install(CHART, "--set", "watchNamespaces=null")
+
+
+def test_who_may_not_list_deployments_is_shown_what_leaves_the_check_out(
+    release: Release, helm: Path, fresh: ControlPlane, tmp_path: Path
 ) -> None:
     second = Release(helm, fresh, tmp_path, "default")
-    assert message in second.refusal(CHART, *(("--set", values) if values else ()))
+    kim = {**JANE["subjects"][0], "name": "kim"}
+    admin = {"metadata": {"name": "kim"}, "roleRef": JANE["roleRef"] | {"name": "admin"}, "subjects": [kim]}
+    fresh.api.create("/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", admin)
+    options = ("--kube-as-user", "kim", "--set", f"watchNamespaces={{default}},{NO_MORE}")
+    refusal = second.refusal(CHART, *options)
+    assert 'executing "checks.others, which clusterChecks=false leaves out"' in refusal
+    assert 'User "kim" cannot list resource "deployments"' in refusal
+    unchecked = second.tried(
+        "upgrade", str(CHART), "--install", "--dry-run=server", *options, "--set", "clusterChecks=false"
+    )
+    assert unchecked.returncode == 0, unchecked.stderr
 
 
 def test_an_upgrade_that_leaves_out_a_version_is_refused(release: Release, tmp_path: Path) -> None:

@@ -16,21 +16,39 @@
 {{- $release := get $annotations "meta.helm.sh/release-name" -}}
 {{- $namespace := get $annotations "meta.helm.sh/release-namespace" -}}
 {{- if and $release (or (ne $release .Release.Name) (ne $namespace .Release.Namespace)) -}}
-{{- if eq (include "checks.operators" (list $release $namespace)) "there" -}}
-{{- fail (printf "release %s in namespace %s has the CustomResourceDefinition already, and its operator is there. For a second operator beside it, with namespaces of its own: --set 'watchNamespaces={...},crd.install=false,userRoles=false,metricsAdapter.enabled=false'. To have this one in its place: helm uninstall %s --namespace %s, then repeat this with --take-ownership (MiniClusters stay)" $release $namespace $release $namespace) -}}
+{{- range (lookup "apps/v1" "Deployment" $namespace "").items -}}
+{{- $labels := .metadata.labels | default dict -}}
+{{- if and (eq (get $labels "app.kubernetes.io/name") "minicluster-operator") (eq (get $labels "app.kubernetes.io/instance") $release) -}}
+{{- $beside := "For a second operator beside it, with namespaces of its own: --set 'watchNamespaces={...},crd.install=false,userRoles=false,metricsAdapter.enabled=false'" -}}
+{{- if eq (include "checks.namespaces" .) "all namespaces" -}}
+{{- $beside = "It has all namespaces: a second operator beside it needs that one to have fewer (docs/installation.md, \"Two operators in one cluster\")" -}}
+{{- end -}}
+{{- fail (printf "release %s in namespace %s has the CustomResourceDefinition already, and its operator is there. %s. To have this one in its place: %s, then repeat this with --take-ownership (MiniClusters stay)" $release $namespace $beside (include "checks.uninstall" .)) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 
-{{- /* "there" if a release has its operator; of a list of name and namespace. */ -}}
-{{- define "checks.operators" -}}
-{{- $release := first . -}}
-{{- range (lookup "apps/v1" "Deployment" (last .) "").items -}}
-{{- $labels := .metadata.labels | default dict -}}
-{{- if and (eq (get $labels "app.kubernetes.io/name") "minicluster-operator") (eq (get $labels "app.kubernetes.io/instance") $release) -}}
-there
+{{- /* What an operator's Deployment runs: "all namespaces", or "team-a, team-b". */ -}}
+{{- define "checks.namespaces" -}}
+{{- $arguments := (first .spec.template.spec.containers).args | default list -}}
+{{- $found := list -}}
+{{- range $arguments -}}
+{{- if hasPrefix "--namespace=" . -}}
+{{- $found = append $found (trimPrefix "--namespace=" .) -}}
 {{- end -}}
+{{- end -}}
+{{- ternary "all namespaces" (join ", " $found) (has "--all-namespaces" $arguments) -}}
+{{- end -}}
+
+{{- /* The command that uninstalls an operator's Deployment. Its annotation may outlive its release, and who asks may not read releases. */ -}}
+{{- define "checks.uninstall" -}}
+{{- $release := get (.metadata.annotations | default dict) "meta.helm.sh/release-name" -}}
+{{- if $release -}}
+{{- printf "helm uninstall %s --namespace %s (if `helm list --namespace %s` has no such release: kubectl delete deployment %s --namespace %s)" $release .metadata.namespace .metadata.namespace .metadata.name .metadata.namespace -}}
+{{- else -}}
+kubectl delete -f with the manifest that it was applied from (deploy/manifests/install.yaml)
 {{- end -}}
 {{- end -}}
 
@@ -47,29 +65,47 @@ there
 {{- end -}}
 {{- end -}}
 
-{{- /* Another release's operator for the same namespaces: with a Lease each, both would work, and undo each other's work. */ -}}
-{{- define "checks.others" -}}
+{{- /* Another release's operator for the same namespaces: with a Lease each, both would work, and undo each other's work.
+       Helm names this template where it may not list Deployments. */ -}}
+{{- define "checks.others, which clusterChecks=false leaves out" -}}
 {{- $watched := .Values.watchNamespaces -}}
-{{- $found := dict "items" list -}}
-{{- /* Who installs for some namespaces only may not list Deployments elsewhere, and lookup would fail. */ -}}
-{{- if or (not $watched) .Values.crd.install .Values.userRoles .Values.metricsAdapter.enabled -}}
-{{- $found = lookup "apps/v1" "Deployment" "" "" -}}
-{{- end -}}
 {{- $mine := printf "%s/%s" .Release.Namespace (include "operator.name" .) -}}
-{{- range $found.items -}}
+{{- range (lookup "apps/v1" "Deployment" "" "").items -}}
 {{- $name := get (.metadata.labels | default dict) "app.kubernetes.io/name" -}}
 {{- $reference := printf "%s/%s" .metadata.namespace .metadata.name -}}
 {{- if and (eq $name "minicluster-operator") (ne $reference $mine) -}}
-{{- $arguments := (first .spec.template.spec.containers).args | default list -}}
+{{- $theirs := include "checks.namespaces" . -}}
 {{- $both := list -}}
 {{- range $watched -}}
-{{- if or (has "--all-namespaces" $arguments) (has (printf "--namespace=%s" .) $arguments) -}}
+{{- if or (eq $theirs "all namespaces") (has . (splitList ", " $theirs)) -}}
 {{- $both = append $both . -}}
 {{- end -}}
 {{- end -}}
 {{- if or $both (not $watched) -}}
-{{- fail (printf "Deployment %s is an operator that runs MiniClusters in %s, as this one would: they would undo each other's work. Set watchNamespaces to namespaces that no other operator has, in this release (--set 'watchNamespaces={...}') and in that one if it has all; or uninstall that one (MiniClusters stay)" $reference (ternary (join ", " $both) "all namespaces or some of them" (not (empty $both)))) -}}
+{{- $mend := "Set watchNamespaces to namespaces that no other operator has (--set 'watchNamespaces={...}')" -}}
+{{- if eq $theirs "all namespaces" -}}
+{{- $mend = "That one has all: let it have fewer first, by watchNamespaces of its release, and this one others" -}}
+{{- end -}}
+{{- fail (printf "Deployment %s is an operator that runs MiniClusters in %s, as this one would: they would undo each other's work. %s; or uninstall that one (MiniClusters stay): %s" $reference (ternary (join ", " $both) $theirs (not (empty $both))) $mend (include "checks.uninstall" .)) -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Namespaces to watch that are not there: Helm itself would stop amid its work, at a Role. Its own it may make. */ -}}
+{{- define "checks.watched, which clusterChecks=false leaves out" -}}
+{{- $there := list .Release.Namespace -}}
+{{- range (lookup "v1" "Namespace" "" "").items -}}
+{{- $there = append $there .metadata.name -}}
+{{- end -}}
+{{- $absent := list -}}
+{{- range .Values.watchNamespaces -}}
+{{- if not (has . $there) -}}
+{{- $absent = append $absent . -}}
+{{- end -}}
+{{- end -}}
+{{- /* A cluster has namespaces; without one (`helm template`) none are found. */ -}}
+{{- if and $absent (gt (len $there) 1) -}}
+{{- fail (printf "watchNamespaces: there is no namespace %s. Make it first (kubectl create namespace %s), or correct its name. Nothing was changed" (join ", " $absent) (first $absent)) -}}
 {{- end -}}
 {{- end -}}
