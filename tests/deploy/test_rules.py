@@ -79,6 +79,7 @@ TOKENS = [
     "**The metrics adapter may create any APIService that is absent**",
     "`watchNamespaces` of the chart narrows it",
     "`--set policy.restrict=true` adds a ValidatingAdmissionPolicy",
+    "capabilities beyond those that Pod Security `baseline` lets be added",
 ]
 
 

@@ -33,6 +33,10 @@ MANIFEST = (
     "needs a published image;"
     " tests/kubernetes/deploy/test_install.py::test_the_api_server_accepts_every_object applies the manifests"
 )
+REINSTALLED = (
+    "needs an operator by manifests; tests/kubernetes/deploy/test_reinstall.py::"
+    "test_manifests_that_are_deleted_and_applied_again_find_the_keys types it"
+)
 BUILDER = "needs docker, or a registry; tests/deploy/test_images.py builds the Dockerfiles with buildah"
 OPERATOR = (
     "does not end; tests/kubernetes/operator/test_laptop.py and tests/cli/test_operator.py run the like"
@@ -119,6 +123,7 @@ NOT_TYPED = {
     ("docs/installation.md", f"{HELM} --namespace minicluster-system --create-namespace \\"): IMAGE,
     ("docs/installation.md", "kubectl apply --server-side -f deploy/manifests/crd.yaml"): MANIFEST,
     ("docs/installation.md", "kubectl get pods -n minicluster-system"): IMAGE,
+    ("docs/installation.md", "kubectl delete -f deploy/manifests/install.yaml"): REINSTALLED,
     (
         "docs/metrics.md",
         (
