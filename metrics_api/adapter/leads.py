@@ -142,7 +142,7 @@ class Leads:
 
     async def _ask(self, name: Name, lead: Lead) -> CachedAnswer:
         if self._keys is None or self._trust is None:
-            raise UnavailableError("the adapter has no keys for the doors of lead brokers yet")
+            raise UnavailableError("the adapter has no keys for lead APIs yet")
         begin, result = _clock(), "error"
         try:
             reading = await self._reading(lead, _Keys(self._trust, self._keys.token(lead.uid)))

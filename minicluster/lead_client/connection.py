@@ -163,7 +163,7 @@ class LeadConnection:
 
     def error(self, what: str) -> LeadError:
         """Return an error with this lead's address and `what` it did."""
-        return LeadError(f"the lead's door at {self._address} {what}")
+        return LeadError(f"the lead API at {self._address} {what}")
 
     @asynccontextmanager
     async def _deadline(self, seconds: float, what: str) -> AsyncIterator[None]:
@@ -249,7 +249,7 @@ class LeadConnection:
 @asynccontextmanager
 async def connected(address: Address, context: ssl.SSLContext) -> AsyncIterator[LeadConnection]:
     """Yield a connection to a lead that has proved its identity. Raises LeadError."""
-    lead = f"the lead's door at {address}"
+    lead = f"the lead API at {address}"
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT):
             reader, writer = await asyncio.open_connection(address.host, address.port, limit=PIECE_BYTES)

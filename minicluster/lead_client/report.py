@@ -155,4 +155,4 @@ def _texts(body: Object, name: str) -> tuple[str, ...]:
 
 
 def _senseless(why: str) -> LeadError:
-    return LeadError(f"the lead's door says nothing that makes sense: {why}")
+    return LeadError(f"the lead API says nothing that makes sense: {why}")

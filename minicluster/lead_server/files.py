@@ -70,7 +70,7 @@ class ServerCredentials:
         try:
             self._for_readers = readers_context(self._readers)
         except FilesUnusable as error:
-            instead = "that from before stays in use" if self._for_readers else "the door's own is shown"
+            instead = "that from before stays in use" if self._for_readers else "the lead's own is shown"
             self._log(f"the certificate for readers of metrics: {error}; {instead}")
 
     def _load_proxy(self) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from minicluster.broker_link.link import LeadLink
 
-WITHOUT = "the instance runs without the lead's door"
+WITHOUT = "the instance runs without the lead API"
 PORT = 8443
 DIRECTORY = "/etc/minicluster-curve"
 MIN_RETRY_DELAY, MAX_RETRY_DELAY = 0.5, 30.0

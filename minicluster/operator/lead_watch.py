@@ -144,7 +144,7 @@ class LeadWatch:
                     lines += 1
                     self._report(name, LeadReport(report))
                     await asyncio.sleep(READ_INTERVAL)
-                trouble = f"the lead's door at {self._address(lead)} has ended its report"
+                trouble = f"the lead API at {self._address(lead)} has ended its report"
             except LeadError as error:
                 trouble = str(error)
                 is_starting = isinstance(error, LeadPortClosedError) and not was_open

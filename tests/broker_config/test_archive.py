@@ -276,7 +276,7 @@ class TestArchive:
 
 
 class TestOrder:
-    """What the lead's door orders: a save, and then an end with 75."""
+    """What the lead API orders: a save, and then an end with 75."""
 
     @pytest.fixture
     def archive(self, pod):

@@ -80,7 +80,7 @@ def test_a_missing_file_is_reported_and_nothing_else(pod, config, shown, name):
     (config / name).unlink()
     result = pod.start(settings())
     assert result.code == 0
-    assert f"cannot read {config}/{name}: real Flux runs without the lead's door" in result.err
+    assert f"cannot read {config}/{name}: real Flux runs without the lead API" in result.err
     assert shown() == {}
 
 

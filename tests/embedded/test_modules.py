@@ -83,9 +83,7 @@ def test_followers_start_no_module(make_instance: Callable[..., object]) -> None
         f'{instance.config.read_text()}[minicluster.modules.door]\ndirectory = "/nonexistent"\n'
     )
     instance.up()
-    assert instance.has_logged(
-        0, "the instance runs without the lead's door: cannot read /nonexistent/door.crt"
-    )
+    assert instance.has_logged(0, "the instance runs without the lead API: cannot read /nonexistent/door.crt")
     assert "door" not in instance.log(1).read_text()
 
 

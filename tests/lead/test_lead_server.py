@@ -218,12 +218,12 @@ def test_an_instance_without_the_files_runs(pods: Callable[..., Pods]) -> None:
     cluster = pods(size=1)
     (cluster.secret / "door.key").unlink()
     cluster.start(0)
-    why = f"the instance runs without the lead's door: cannot read {cluster.secret}/door.key: No such file"
+    why = f"the instance runs without the lead API: cannot read {cluster.secret}/door.key: No such file"
     cluster.wait_for_log(why)
     assert cluster.run("run", "echo", "works") == "works"
     cluster.run("shutdown")
     assert cluster.wait() == 0
-    assert cluster.log_text().count("without the lead's door") == 1
+    assert cluster.log_text().count("without the lead API") == 1
 
 
 def test_a_port_that_is_taken_is_waited_for(pods: Callable[..., Pods]) -> None:

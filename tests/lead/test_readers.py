@@ -133,7 +133,7 @@ def test_without_good_ones_from_the_beginning_the_leads_own_is_shown(tmp_path: P
     Authority().write(tmp_path)
     log: list[str] = []
     files.ServerCredentials(str(tmp_path), log.append, str(tmp_path / "missing"))
-    assert ("tls.crt: No such file" in log[0], log[0].endswith("the door's own is shown")) == (True, True)
+    assert ("tls.crt: No such file" in log[0], log[0].endswith("the lead's own is shown")) == (True, True)
 
 
 def test_the_lead_server_finds_them_where_broker_toml_has_them(tmp_path: Path) -> None:

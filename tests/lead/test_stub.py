@@ -66,8 +66,8 @@ def main(uri, settings):
     assert run(tmp_path, source, logged="local:///nowhere") == (
         "runs\n",
         [
-            "minicluster-door: the door ended with 3; it is started again in 0.25 s",
-            "minicluster-door: the door ended with 4; it is started again in 0.5 s",
+            "minicluster-door: the lead server ended with 3; it is started again in 0.25 s",
+            "minicluster-door: the lead server ended with 4; it is started again in 0.5 s",
             "local:///nowhere {}",
         ],
     )
@@ -102,12 +102,12 @@ def main(uri, settings):
     [
         pytest.param(
             "def fail(*_): raise OSError(5, 'Input/output error')\nHandle.attr_get = fail",
-            "the instance runs without the lead's door: OSError: [Errno 5] Input/output error",
+            "the instance runs without the lead API: OSError: [Errno 5] Input/output error",
             id="no attribute",
         ),
         pytest.param(
             "def fail(*_): raise OSError(5, 'Input/output error')\nHandle.conf_get = fail",
-            "the instance runs without the lead's door: OSError: [Errno 5] Input/output error",
+            "the instance runs without the lead API: OSError: [Errno 5] Input/output error",
             id="no configuration",
         ),
         pytest.param(
@@ -130,5 +130,5 @@ def test_a_lead_server_that_cannot_be_imported(tmp_path: Path) -> None:
     assert out == "runs\n"
     assert lines[-2:] == [
         "ImportError: a defect",
-        "minicluster-door: the door ended with 1; it is started again in 0.25 s",
+        "minicluster-door: the lead server ended with 1; it is started again in 0.25 s",
     ]

@@ -97,7 +97,7 @@ def test_only_drains_of_the_operators_own_are_its_to_undo() -> None:
 def test_what_makes_no_sense(body: dict[str, Any], why: str) -> None:
     with pytest.raises(LeadError) as caught:
         parse(**body)
-    assert str(caught.value) == f"the lead's door says nothing that makes sense: {why}"
+    assert str(caught.value) == f"the lead API says nothing that makes sense: {why}"
 
 
 @pytest.mark.parametrize("line", [b"{", b"\xff", b"[" * 60_000, b""], ids=["cut", "bytes", "deep", "empty"])

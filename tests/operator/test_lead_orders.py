@@ -42,7 +42,7 @@ class TestOrders:
             here.lead_watch.send(NAME, (self.DRAIN, self.UNDRAIN))
             await until(lambda: not here.lead_watch._sending)
         messages = [each for each in caplog.messages if "told" in each]
-        expected = f'the lead\'s door at 127.0.0.1:{fake_lead.port} answers 400: {{"error": "no such rank"}}'
+        expected = f'the lead API at 127.0.0.1:{fake_lead.port} answers 400: {{"error": "no such rank"}}'
         assert messages == [
             f"drain of ranks 2-3 was not told: {expected}",
             f"undrain of ranks 1 was not told: {expected}",

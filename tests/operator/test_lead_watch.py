@@ -196,14 +196,13 @@ class TestTrouble:
     @in_loop
     async def test_what_it_sends(self, tmp_path: Path, sent: bytes, expected: str) -> None:
         async with listening(tmp_path, sending(sent)) as (here, _):
-            assert await self.unreachable_reason(here) == f"the lead's door at 127.0.0.1:PORT {expected}"
+            assert await self.unreachable_reason(here) == f"the lead API at 127.0.0.1:PORT {expected}"
 
     @in_loop
     async def test_nonsense(self, tmp_path: Path) -> None:
         async with listening(tmp_path, sending(OK + line([]), stays=True)) as (here, _):
             assert (
-                await self.unreachable_reason(here)
-                == "the lead's door says nothing that makes sense: no object"
+                await self.unreachable_reason(here) == "the lead API says nothing that makes sense: no object"
             )
 
     @pytest.mark.parametrize(
@@ -219,7 +218,7 @@ class TestTrouble:
     ) -> None:
         """Nothing is sent to a stranger, the token least of all."""
         async with listening(tmp_path, tls=context(tmp_path, authority, uid)) as (here, fake_lead):
-            assert await self.unreachable_reason(here) == f"the lead's door at 127.0.0.1:PORT {expected}"
+            assert await self.unreachable_reason(here) == f"the lead API at 127.0.0.1:PORT {expected}"
             assert fake_lead.requests == []
 
     @in_loop
@@ -236,7 +235,7 @@ class TestTrouble:
             server = await asyncio.start_server(answer, "127.0.0.1", 0)
             here.lead_watch._port = server.sockets[0].getsockname()[1]
             assert await self.unreachable_reason(here) == (
-                "the lead's door at 127.0.0.1:PORT does not speak TLS as it should"
+                "the lead API at 127.0.0.1:PORT does not speak TLS as it should"
             )
             server.close()
 
@@ -244,14 +243,14 @@ class TestTrouble:
     async def test_another_token(self, tmp_path: Path) -> None:
         async with listening(tmp_path) as (here, fake_lead):
             fake_lead.token = "other"
-            expected = "the lead's door at 127.0.0.1:PORT does not accept this operator's token"
+            expected = "the lead API at 127.0.0.1:PORT does not accept this operator's token"
             assert await self.unreachable_reason(here) == expected
 
     @in_loop
     async def test_nobody_there(self, tmp_path: Path) -> None:
         async with listening(tmp_path) as (here, _):
             here.lead_watch._port = 1
-            expected = "the lead's door at 127.0.0.1:1 does not answer: connection refused"
+            expected = "the lead API at 127.0.0.1:1 does not answer: connection refused"
             assert (await self.unreachable_reason(here)).replace("PORT", "1") == expected
 
     @in_loop
@@ -269,7 +268,7 @@ class TestTrouble:
             here.lead_watch._port = fake_lead.port
             await until(lambda: here.report)
             here.lead_watch._port = 1
-            expected = "the lead's door at 127.0.0.1:1 does not answer: connection refused"
+            expected = "the lead API at 127.0.0.1:1 does not answer: connection refused"
             await until(lambda: here.lead_report == Unreachable(expected))
 
     @in_loop
@@ -277,7 +276,7 @@ class TestTrouble:
         """It takes the connection, and says nothing."""
         monkeypatch.setattr(connection, "CONNECT_TIMEOUT", 0.1)
         async with listening(tmp_path, plain=True) as (here, _):
-            expected = "the lead's door at 127.0.0.1:PORT does not begin TLS within 0.1 s"
+            expected = "the lead API at 127.0.0.1:PORT does not begin TLS within 0.1 s"
             assert await self.unreachable_reason(here) == expected
 
     @in_loop
@@ -286,7 +285,7 @@ class TestTrouble:
         async with listening(tmp_path, sending(b"", stays=True)) as (here, _):
             assert (
                 await self.unreachable_reason(here)
-                == "the lead's door at 127.0.0.1:PORT does not answer for 0.1 s"
+                == "the lead API at 127.0.0.1:PORT does not answer for 0.1 s"
             )
 
     @in_loop
@@ -296,7 +295,7 @@ class TestTrouble:
         async with listening(tmp_path) as (here, _):
             assert (
                 await self.unreachable_reason(here)
-                == "the lead's door at 127.0.0.1:PORT has been silent for 0.1 s"
+                == "the lead API at 127.0.0.1:PORT has been silent for 0.1 s"
             )
 
     @in_loop

@@ -301,7 +301,7 @@ async def endure(doing: Step, trouble: str, seconds: float) -> tuple[Any, ...]:
 
 
 WAITED = "nothing is known to be saved to /archive/mc.tgz after 180 s"
-SILENT_LEAD = "the lead's door does not answer: connection refused"
+SILENT_LEAD = "the lead API does not answer: connection refused"
 DELETED = "the MiniCluster is deleted all the same, and what the lead does not save by itself is lost"
 SUSPENDED_ANYWAY = "its pods are told to go all the same, and what the lead does not save by itself is lost"
 

@@ -77,7 +77,7 @@ class World:
         if self.operator.cache.own_pods(name).lead is None:
             report = None
         elif self.lead.deaf:
-            report = Unreachable("the lead's door does not answer: connection refused")
+            report = Unreachable("the lead API does not answer: connection refused")
         else:
             report = LeadReport(self.lead.report())
         if self.operator.cache.report(name, report):

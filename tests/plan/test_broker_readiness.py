@@ -133,8 +133,8 @@ def test_ranks_that_are_to_leave_do_not_count(make, keys, now):
         pytest.param((pod(0),), "", "the lead broker has not reported yet", id="it has just begun"),
         pytest.param(
             (pod(0),),
-            "the lead's door does not answer: connection refused",
-            "the lead's door does not answer: connection refused",
+            "the lead API does not answer: connection refused",
+            "the lead API does not answer: connection refused",
             id="silent",
         ),
     ],
@@ -155,7 +155,7 @@ class TestWithoutNews:
         assert (after.status, after.events) == (before, ())
 
     def test_a_lead_server_that_never_reports_is_not_waited_for_again(self, make, keys, now):
-        unreachable_reason = "the lead's door does not answer"
+        unreachable_reason = "the lead API does not answer"
         before = decide(
             make, keys, now, observed(None, *pods(4), unreachable_reason=unreachable_reason)
         ).status
@@ -186,14 +186,14 @@ class TestWithoutNews:
         """The lead has ended, its door with it: for a moment nothing else is known."""
         before = decide(make, keys, now, observed(self.REPORT, *pods(4))).status
         lead = pod(0, phase="Failed" if code else "Succeeded", exit_code=code)
-        seen = observed(None, lead, *pods(4)[1:], unreachable_reason="the lead's door does not answer")
+        seen = observed(None, lead, *pods(4)[1:], unreachable_reason="the lead API does not answer")
         assert decide(make, keys, now, seen, status=before).status == before
 
     @pytest.mark.parametrize(
         ("found", "unreachable_reason"),
         [
             pytest.param((pod(0, phase="Failed", exit_code=137), *pods(4)[1:]), "", id="the lead was lost"),
-            pytest.param(pods(4), "the lead's door does not answer", id="the door is silent"),
+            pytest.param(pods(4), "the lead API does not answer", id="the door is silent"),
             pytest.param(pods(4, phase="Pending"), "", id="the lead does not run any more"),
         ],
     )

@@ -98,7 +98,7 @@ from tests.plan.decided import RUNNING, condition, decide, ended, pod, pods
         ),
         pytest.param(
             "Running",
-            Observed(job=RUNNING, pods=pods(), unreachable_reason="the lead's door does not answer"),
+            Observed(job=RUNNING, pods=pods(), unreachable_reason="the lead API does not answer"),
             ("True", "PodsRunning", "4 of 4 pods run"),
             id="pods run, the lead is not heard",
         ),

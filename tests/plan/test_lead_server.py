@@ -111,7 +111,7 @@ def test_no_key_is_anywhere_else(make, now):
 
 
 def test_its_keys_are_needed(make, now):
-    with pytest.raises(KeysNeededError, match="is to be made: pass keys for the door"):
+    with pytest.raises(KeysNeededError, match="is to be made: pass the lead API's keys"):
         plan(make(), Observed(), SITE, FreshKeys(KEYS.curve), now)
 
 

@@ -35,7 +35,7 @@ LEAD_KEYS = LeadKeys("the certificate", "the key", "the token", "the metrics tok
 
 @pytest.fixture(scope="module")
 def keys(keys: FreshKeys) -> FreshKeys:
-    """With those of the lead's door."""
+    """With those of the lead API."""
     return replace(keys, lead=LEAD_KEYS)
 
 

@@ -71,7 +71,7 @@ def is_suspended(decided: Plan) -> bool:
 
 
 BEFORE = f"saving to {ARCHIVE} before its pods go"
-UNREACHABLE = "the lead's door does not answer: connection refused"
+UNREACHABLE = "the lead API does not answer: connection refused"
 STAGES = [
     pytest.param(REPORT, {}, f"{BEFORE}: the lead broker is told", id="not begun"),
     pytest.param(saving("waiting", waiting_for=1), {}, f"{BEFORE}: waiting for 1 job", id="one job"),

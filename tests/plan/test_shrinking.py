@@ -117,10 +117,10 @@ class TestTimeOver:
 
     def test_also_where_nobody_knows_what_runs_there(self) -> None:
         life = Life(report=None)
-        life.unreachable_reason = "the lead's door does not answer: connection refused"
+        life.unreachable_reason = "the lead API does not answer: connection refused"
         decided = life.resize(2)
         unknown = (
-            "whether jobs run on ranks 2-3 is not known (the lead's door does not answer: connection refused)"
+            "whether jobs run on ranks 2-3 is not known (the lead API does not answer: connection refused)"
         )
         assert (life.pods, decided.orders, decided.again) == (4, (), 60.0)
         assert life.resizing == (
@@ -152,7 +152,7 @@ class TestTimeOver:
         life.resize(2, after(0.5))
         life.report = None
         assert life.reconcile(after(20.5)).again == 39.5
-        life.unreachable_reason = "the lead's door does not answer"
+        life.unreachable_reason = "the lead API does not answer"
         life.reconcile(after(60))
         assert life.pods == 2
 

@@ -57,7 +57,7 @@ class LeadServerSupervisor(threading.Thread):
             if self._ending.is_set() or not how:
                 return
             pause = MIN_RETRY_DELAY if time.monotonic() - began >= LIVED else pause
-            _log_line(f"the door {how}; it is started again in {pause:g} s")
+            _log_line(f"the lead server {how}; it is started again in {pause:g} s")
             self._ending.wait(pause)
             pause = min(2 * pause, MAX_RETRY_DELAY)
 
@@ -96,7 +96,7 @@ def mod_main(handle: Any, *_arguments: str) -> None:
         )
         supervisor.start()
     except Exception as error:  # noqa: BLE001 - see above
-        _log_line(f"the instance runs without the lead's door: {type(error).__name__}: {error}")
+        _log_line(f"the instance runs without the lead API: {type(error).__name__}: {error}")
     try:
         handle.reactor_run()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - see above

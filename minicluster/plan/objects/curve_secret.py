@@ -63,7 +63,7 @@ def _certificate(cluster: MiniCluster, keys: FreshKeys | None) -> str:
 
 def _lead(cluster: MiniCluster, keys: FreshKeys | None) -> dict[str, str]:
     if keys is None or keys.lead is None:
-        raise KeysNeededError(f"Secret {names.curve_secret(cluster)} is to be made: pass keys for the door")
+        raise KeysNeededError(f"Secret {names.curve_secret(cluster)} is to be made: pass the lead API's keys")
     lead = keys.lead
     tokens = {LEAD_TOKEN: lead.token, METRICS_TOKEN: lead.metrics_token}
     return {LEAD_CERTIFICATE: lead.certificate, LEAD_KEY: lead.key, **tokens}

@@ -139,7 +139,7 @@ def test_status_shows_what_the_autoscaler_reports(minicluster: CommandLine, oper
         "type": "ScalingActive",
         "status": "False",
         "reason": "FailedGetObjectMetric",
-        "message": "the lead's door does not answer",
+        "message": "the lead API does not answer",
     }
     scaler(operator, "theirs", "mc", desiredReplicas=3, currentReplicas=2, conditions=[silent])
     scaler(operator, "others", "other", desiredReplicas=5, currentReplicas=2)
@@ -148,7 +148,7 @@ def test_status_shows_what_the_autoscaler_reports(minicluster: CommandLine, oper
     assert (found["name"], found["least"], found["most"], found["desired"]) == ("theirs", 2, 7, 3)
     shown = minicluster("status", "mc").stdout
     line = next(line for line in shown.splitlines() if line.startswith("autoscaler:"))
-    assert "theirs asks for 3, of 2 to 7; ScalingActive False, FailedGetObjectMetric: the lead's" in line
+    assert "theirs asks for 3, of 2 to 7; ScalingActive False, FailedGetObjectMetric: the lead API" in line
 
 
 def test_status_shows_the_last_save(minicluster: CommandLine, operator: Operator) -> None:

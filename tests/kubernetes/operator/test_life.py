@@ -143,7 +143,7 @@ class TestMaking:
         settled(plane.api, namespace, Running=("True", "PodsRunning"))
         # Behind a fake node's pod there is no door: after some seconds that is told, once.
         until(
-            lambda: "the lead's door" in message(read(plane.api, namespace), "BrokersReady"),
+            lambda: "the lead API" in message(read(plane.api, namespace), "BrokersReady"),
             "the operator to miss the door",
         )
         # A reconcile that is due comes a second after the last one, later on a busy machine. (The queue need

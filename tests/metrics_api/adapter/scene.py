@@ -86,7 +86,7 @@ class Leads:
     async def ask(self, name: Name, lead: Lead) -> CachedAnswer:
         self.asked.append(name)
         if name not in self.numbers:
-            raise UnavailableError(f"MiniCluster {name}: the lead's door at {lead.address} does not answer")
+            raise UnavailableError(f"MiniCluster {name}: the lead API at {lead.address} does not answer")
         return CachedAnswer(self.numbers[name], NOW, 0.0)
 
 

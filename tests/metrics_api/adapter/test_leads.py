@@ -125,7 +125,7 @@ def test_a_lead_that_is_away_is_unavailable_until_it_is_back(
     async def work(leads: Leads) -> None:
         await leads.ask(NAME, lead_pod(lead))
         await asyncio.to_thread(playing.close, lead)
-        with pytest.raises(UnavailableError, match=r"^MiniCluster team/mc: the lead's door at .* does not"):
+        with pytest.raises(UnavailableError, match=r"^MiniCluster team/mc: the lead API at .* does not"):
             await leads.ask(NAME, lead_pod(lead))
         await asyncio.to_thread(playing.open, lead)
         assert (await leads.ask(NAME, lead_pod(lead))).reading.samples

@@ -287,18 +287,18 @@ refused() {
     ordered='' leaving=''
 }
 
-# Real Flux finds the lead's door by modprobe, which wants directories; a mounted ConfigMap has none. (The embedded
+# Real Flux finds the lead API by modprobe, which wants directories; a mounted ConfigMap has none. (The embedded
 # instance loads it by its configuration.)
 modules() {
     for file in flux_modules.zip minicluster-door.py minicluster-modprobe.toml minicluster-rc1.py; do
-        [ -r "$config/$file" ] || { warn "cannot read $config/$file: real Flux runs without the lead's door"; return; }
+        [ -r "$config/$file" ] || { warn "cannot read $config/$file: real Flux runs without the lead API"; return; }
     done
     modprobe=$run/modprobe
     rm -rf -- "$modprobe"
     { mkdir -p -- "$modprobe/modprobe.d" "$modprobe/rc1.d" &&
         ln -s -- "$config/minicluster-modprobe.toml" "$modprobe/modprobe.d/minicluster.toml" &&
         ln -s -- "$config/minicluster-rc1.py" "$modprobe/rc1.d/minicluster.py"; } ||
-        { warn "cannot write to $modprobe: real Flux runs without the lead's door"; return; }
+        { warn "cannot write to $modprobe: real Flux runs without the lead API"; return; }
     FLUX_MODPROBE_PATH_APPEND=${FLUX_MODPROBE_PATH_APPEND:+$FLUX_MODPROBE_PATH_APPEND:}$modprobe
     FLUX_MODULE_PATH_PREPEND=$config${FLUX_MODULE_PATH_PREPEND:+:$FLUX_MODULE_PATH_PREPEND}
     export FLUX_MODPROBE_PATH_APPEND FLUX_MODULE_PATH_PREPEND

@@ -70,7 +70,7 @@ class TestFaults:
         leads.close(lead)
         until(lambda: not api.exists(path), "the lead to be missed")
         code, message = refusal(api, path)
-        assert (code, f"MiniCluster {namespace}/mc: the lead's door at" in message) == (503, True)
+        assert (code, f"MiniCluster {namespace}/mc: the lead API at" in message) == (503, True)
         leads.open(lead)
         until(lambda: api.exists(path), "the lead to be heard again")
         assert value(api, path) == "3"
