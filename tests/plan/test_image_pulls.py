@@ -58,6 +58,23 @@ CASES = [
         id="no Secret",
     ),
     pytest.param(
+        {},
+        "ErrImagePull",
+        kubelet("UPPER/app:1", "dial tcp: lookup UPPER: no such host"),
+        "see that nodes reach the registry UPPER, by a name that they can look up and with a certificate"
+        " that they trust; it is tried again",
+        id="a host in capital letters",
+    ),
+    pytest.param(
+        {},
+        "ErrImagePull",
+        kubelet("me/app:1", DENIED),
+        "if the image's name is right, its registry wants a login:"
+        f" {create('NAME', 'https://index.docker.io/v1/')}, and a new MiniCluster with that name in"
+        " spec.pod.imagePullSecrets",
+        id="a repository of Docker Hub",
+    ),
+    pytest.param(
         {"flux": {"container": {"imagePullSecret": "view"}}},
         "ErrImagePull",
         kubelet("ghcr.io/view:1", "denied: denied"),

@@ -79,5 +79,6 @@ def _registry(message: str) -> str:
     host, slash, _ = (image[1] if image else "").partition("/")
     if not image:
         return "REGISTRY"
-    named = slash and ("." in host or ":" in host or host == "localhost")
+    # As container runtimes read it: Docker Hub's repositories have small letters alone.
+    named = slash and ("." in host or ":" in host or host == "localhost" or host != host.lower())
     return host if named and host != "docker.io" else _DOCKER_HUB
