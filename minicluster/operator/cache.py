@@ -20,7 +20,7 @@ from minicluster.operator.dependents import Dependents, applied_job
 from minicluster.operator.index import Conflicts, Index, LeadAnswers
 from minicluster.operator.own_pods import OwnPods
 from minicluster.operator.pod_index import PodIndex
-from minicluster.operator.records import BrokerPod
+from minicluster.operator.records import BrokerPod, OwnJob
 from minicluster.plan.constants import LABEL_INSTANCE
 
 if TYPE_CHECKING:
@@ -155,10 +155,13 @@ class Cache:
         cluster = self.clusters.get(name)
         job = self.dependents.get(ObjectReference(JOBS.kind, name.namespace, name.name))
         uid = cluster["metadata"]["uid"] if cluster else ""
-        return OwnPods(uid, self.pods.of_job(name, job.uid) if job and job.owner_uid == uid else {})
+        if job is None or job.owner_uid != uid:
+            return OwnPods(uid, {})
+        own, report = OwnJob(name.name, job.uid), self.dependents.job_of(name)
+        return OwnPods(uid, self.pods.of_job(name, job.uid), own, report)
 
     def warn(self, name: Name, warning: PodWarning | None) -> bool:
-        """Take in a warning Event of a pod, None: there is none; return whether that is news."""
+        """Take in a warning Event of a pod or Job, None: there is none; return whether that is news."""
         return name in self.clusters and self.pods.warnings.put(name, warning)
 
     def report(self, name: Name, report: LeadReport | Unreachable | None) -> bool:

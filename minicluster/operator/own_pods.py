@@ -1,4 +1,4 @@
-"""The broker pods of a MiniCluster's own Job: which one leads, and which one is pending. No I/O."""
+"""The broker pods of a MiniCluster's own Job: which one leads, is pending, or is not made. No I/O."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minicluster.lead_client.broker_pods import Lead
-from minicluster.operator.records import PendingPod
+from minicluster.operator.records import OwnJob, PendingPod
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minicluster.operator.records import BrokerPod
+    from minicluster.plan import JobReport
+
+_ENDS = frozenset({"Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"})
+"""A Job with one of these conditions makes no more pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,9 @@ class OwnPods:
 
     cluster_uid: str
     by_index: Mapping[int, BrokerPod]
+    job: OwnJob | None = None
+    report: JobReport | None = None
+    """What the Job reports."""
 
     @property
     def lead(self) -> Lead | None:
@@ -36,3 +43,19 @@ class OwnPods:
             if pod.creating and pod.stays:
                 return PendingPod(pod.name, pod.uid)
         return None
+
+    @property
+    def lacking(self) -> OwnJob | None:
+        """Return the Job where it is to have more pods than it has made."""
+        job = self.report
+        if self.job is None or job is None or job.suspended:
+            return None
+        if any(each.type in _ENDS and each.status == "True" for each in job.conditions):
+            return None
+        made = sum(index < job.parallelism for index in self.by_index)
+        return self.job if made < job.parallelism else None
+
+    @property
+    def newest(self) -> str:
+        """Return when the newest pod was made (RFC 3339, in UTC); empty: there is none."""
+        return max((pod.order[1] for pod in self.by_index.values()), default="")

@@ -27,7 +27,7 @@ class PodIndex(Index["ObjectReference", BrokerPod]):
     def __init__(self) -> None:
         super().__init__()
         self.warnings: Index[Name, PodWarning] = Index()
-        """The last warning Events of pods that do not start."""
+        """The last warning Events of pods that do not start, or of Jobs that cannot make theirs."""
         self.dumps = Dumps()
         """The newest dumps of leads whose pods are gone."""
         self.disrupted = DisruptedPods()
@@ -76,6 +76,11 @@ class PodIndex(Index["ObjectReference", BrokerPod]):
         warning = self.warnings.get(name)
         return tuple(_explained(best[index], warning) for index in sorted(best))
 
+    def refusal(self, name: Name, job_uid: str) -> str:
+        """Return why a Job could not make pods; empty where that is not known."""
+        warning = self.warnings.get(name)
+        return warning.message if warning is not None and warning.uid == job_uid else ""
+
     def dump(self, name: Name, job_uid: str) -> Dump | None:
         """Return the newest dump of a Job's lead pods."""
         found = [kept for uid, kept in (self.dumps.get(name, ("", None)),) if kept and uid == job_uid]
@@ -104,6 +109,6 @@ class PodIndex(Index["ObjectReference", BrokerPod]):
 
 def _explained(pod: BrokerPod, warning: PodWarning | None) -> PodReport:
     """Return what a pod reports, with the reason and message of its warning where it has none itself."""
-    if warning is None or warning.pod != pod.uid or not pod.creating or pod.report.reason:
+    if warning is None or warning.uid != pod.uid or not pod.creating or pod.report.reason:
         return pod.report
     return replace(pod.report, reason=warning.reason, message=warning.message)

@@ -196,6 +196,7 @@ class Reconciler:
             recovered=answers.get("recover"),
             disrupted=self._cache.pods.disruptions(name, job.uid) if job and ours else (),
             since=self._since,
+            pod_refusal=self._cache.pods.refusal(name, job.uid) if job and ours else "",
         )
 
     async def _decide(self, name: Name, read: ReadDocument, observed: Observed) -> Plan:

@@ -38,10 +38,18 @@ class PendingPod(NamedTuple):
     uid: str
 
 
-class PodWarning(NamedTuple):
-    """The last warning Event of a pod: the pod's UID, and the Event's reason and message."""
+class OwnJob(NamedTuple):
+    """A MiniCluster's own Job."""
 
-    pod: str
+    name: str
+    uid: str
+
+
+class PodWarning(NamedTuple):
+    """The last warning Event of a pod, or of a Job about pods that it could not make."""
+
+    uid: str
+    """Of the pod, or of the Job."""
     reason: str
     message: str
 

@@ -265,6 +265,8 @@ class Observed:
     """The followers whose pods were taken away, until brokers of their ranks have joined again."""
     since: datetime | None = None
     """When the operator began to observe."""
+    pod_refusal: str = ""
+    """Why the Job could not make a pod that it lacks, such as for Pod Security, a quota, or an account."""
 
     def find(self, key: ObjectKey) -> ObservedObject | None:
         """Return the object of that kind and name, where there is one."""

@@ -1,4 +1,4 @@
-"""What kubelets complain of gets into the status, and is asked for only while a pod does not come up."""
+"""Warnings about pods that do not start, or are not made, are asked for only meanwhile."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -64,12 +64,21 @@ class PodEventsScene:
         self.pod_events = PodEvents(api, self.cache, self.changed.append)
         self.version = 1
         self.cache.see_cluster(objects.minicluster())
-        self.cache.see("Job", objects.job())
+        self.cache.see("Job", objects.job(parallelism=1))
 
-    def pod(self, index: int = 0, waiting: str = "ContainerCreating", *, node: str = "node-1") -> None:
-        """Take in how a pod is."""
+    def job(self, pods: int, **more: Any) -> None:
+        """Take in how many pods the Job is to have, and its status."""
+        self.version += 1
+        self.cache.see("Job", objects.job(version=self.version, parallelism=pods, **more))
+        self.pod_events.follow(NAME)
+
+    def pod(
+        self, index: int = 0, waiting: str = "ContainerCreating", *, node: str = "node-1", made: str = ""
+    ) -> None:
+        """Take in how a pod is, and when it was made."""
         self.version += 1
         pod = objects.broker(index, version=self.version)
+        pod["metadata"]["creationTimestamp"] = made or None
         pod["spec"]["nodeName"] = node
         state = {"waiting": {"reason": waiting}} if waiting else {"running": {}}
         pod["status"] = {
@@ -78,6 +87,11 @@ class PodEventsScene:
         }
         self.cache.see("Pod", pod)
         self.pod_events.follow(NAME)
+
+    @property
+    def refusal(self) -> str:
+        """Why pods are not made."""
+        return self.cache.pods.refusal(NAME, "uid-Job-mc")
 
     @property
     def words(self) -> list[tuple[str, str]]:
@@ -251,3 +265,85 @@ def test_of_a_minicluster_that_is_gone_nothing_is_kept() -> None:
         assert (here.cache.pods.warnings, here.pod_events._asking) == ({}, {})
 
     with_pod_events(event_server(event(LACKING, "")), doing)
+
+
+FORBIDDEN = 'pods "mc-{}" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true'
+REFUSED = FORBIDDEN.format("…")
+
+
+def refused(pod: str = "0-x4k2f", at: str = "2026-03-14T15:01:00Z") -> Object:
+    """Return the Job controller's Event about a pod that it could not make."""
+    return event(f"Error creating: {FORBIDDEN.format(pod)}", at, "FailedCreate")
+
+
+def test_why_a_job_has_no_pods() -> None:
+    """Another pod's name is no news, and it is asked less and less often."""
+    api = event_server(refused())
+
+    async def doing(here: PodEventsScene) -> None:
+        here.job(2)
+        await asyncio.sleep(3)
+        assert (here.refusal, here.changed) == (REFUSED, [NAME])
+        assert api.asked == [
+            "/api/v1/namespaces/science/events?involvedObject.uid=uid-Job-mc,type=Warning,reason=FailedCreate"
+        ]
+        api.events = (refused("1-z9z9z", "2026-03-14T15:02:00Z"),)
+        await asyncio.sleep(57)
+        assert (here.refusal, here.changed, len(api.asked)) == (REFUSED, [NAME], 4)
+
+    with_pod_events(api, doing)
+
+
+def test_once_its_pods_are_made_that_is_forgotten() -> None:
+    async def doing(here: PodEventsScene) -> None:
+        here.job(2)
+        await asyncio.sleep(3)
+        here.pod(0, "")
+        assert here.refusal == REFUSED
+        here.pod(1, "")
+        assert (here.refusal, here.cache.pods.warnings, here.changed) == ("", {}, [NAME, NAME])
+
+    with_pod_events(event_server(refused()), doing)
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        pytest.param("2026-03-14T15:00:59Z", REFUSED, id="one was made before"),
+        pytest.param("2026-03-14T15:01:00Z", REFUSED, id="one was made in the same second"),
+        pytest.param("2026-03-14T15:01:01Z", "", id="one was made since"),
+    ],
+)
+def test_a_refusal_from_before_the_newest_pod_is_over(made: str, expected: str) -> None:
+    """Such as for a quota that was raised before the MiniCluster grew."""
+
+    async def doing(here: PodEventsScene) -> None:
+        here.pod(0, "", made=made)
+        here.job(2)
+        await asyncio.sleep(60)
+        assert here.refusal == expected
+
+    with_pod_events(event_server(refused(at="2026-03-14T15:01:00.5Z")), doing)
+
+
+ENDED = {"conditions": [{"type": "Failed", "status": "True"}]}
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        pytest.param({"status": ENDED}, id="it has failed"),
+        pytest.param({"spec": {"parallelism": 2, "suspend": True}}, id="it is suspended"),
+    ],
+)
+def test_a_job_that_makes_no_pods_is_not_asked_about(job: Object) -> None:
+    api = event_server(refused())
+
+    async def doing(here: PodEventsScene) -> None:
+        found = objects.job(version=9, parallelism=2) | job
+        here.cache.see("Job", found)
+        here.pod_events.follow(NAME)
+        await asyncio.sleep(100)
+
+    with_pod_events(api, doing)
+    assert api.asked == []

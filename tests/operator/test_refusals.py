@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from minicluster.kube_client.errors import ApiError
-from minicluster.kube_client.objects import ObjectReference
+from minicluster.kube_client.objects import Name, ObjectReference
+from minicluster.operator.records import PodWarning
 from minicluster.plan.constants import KIND
 from minicluster.plan.objects.names import FLUX_FILES
 from tests.operator import memory_jobs
@@ -271,3 +272,37 @@ def test_retries_are_spaced() -> None:
             return len([each for each in here.api.requests[before:] if each.kind == "ConfigMap"])
 
     assert 55 <= run(work()) <= 65
+
+
+def test_pods_that_are_refused_are_reported_once_and_heal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the words of the Job's Event; the same words again are no write."""
+    why = 'pods "mc-…" is forbidden: error looking up service account science/none'
+
+    async def work() -> tuple[list[tuple[str, str, str]], list[Request], int]:
+        async with world() as here:
+            with monkeypatch.context() as patched:
+                patched.setattr(here, "start_job", lambda: None)
+                await here.write(document())
+                await here.converge()
+                uid = here.store.objects[ObjectReference("Job", NAMESPACE, NAME)]["metadata"]["uid"]
+                assert here.operator.cache.warn(Name(NAMESPACE, NAME), PodWarning(uid, "FailedCreate", why))
+                here.operator.controller.changed(Name(NAMESPACE, NAME))
+                await here.converge()
+                reported = [condition(here, "PodsScheduled")]
+                before = len(here.api.writes)
+                here.operator.controller.changed(Name(NAMESPACE, NAME))
+                await here.converge()
+                again = here.api.writes[before:]
+            await here.converge()
+            found = here.store.find("Event", NAMESPACE)
+            sent = sum(why in (each.get("note") or each.get("message") or "") for each in found)
+            return [*reported, condition(here, "PodsScheduled")], again, sent
+
+    (refused, healed), again, sent = run(work())
+    assert refused == (
+        "False",
+        "Refused",
+        f"0 of 3 pods have a node; 3 cannot be made: {why} (it is tried again)",
+    )
+    assert (again, sent) == ([], 1)
+    assert healed[1] != "Refused"

@@ -20,6 +20,7 @@ from minicluster.plan.constants import ConditionType, Reason
 from tests.plan.decided import RUNNING, condition, decide, ended, pod, pods
 
 
+
 @pytest.mark.parametrize(
     ("type_", "observed", "expected"),
     [
@@ -35,6 +36,25 @@ from tests.plan.decided import RUNNING, condition, decide, ended, pod, pods
                 "0 of 4 pods have a node; 4 not made yet (if it stays so, kubectl describe job hpc says why)",
             ),
             id="no pods yet",
+        ),
+        pytest.param(
+            "PodsScheduled",
+            Observed(job=RUNNING, pods=pods(3), pod_refusal='pods "hpc-…" is forbidden: exceeded quota: q'),
+            (
+                "False",
+                "Refused",
+                (
+                    '3 of 4 pods have a node; 1 cannot be made: pods "hpc-…" is forbidden: exceeded quota: q'
+                    " (it is tried again)"
+                ),
+            ),
+            id="a pod is refused",
+        ),
+        pytest.param(
+            "PodsScheduled",
+            Observed(job=RUNNING, pods=pods(), pod_refusal="exceeded quota: q"),
+            ("True", "AllScheduled", "4 of 4 pods have a node"),
+            id="a refusal that is over",
         ),
         pytest.param(
             "PodsScheduled",

@@ -26,6 +26,18 @@ TRANSITIONS = [
     ),
     pytest.param(
         Observed(job=RUNNING),
+        Observed(job=RUNNING, pod_refusal="exceeded quota: q"),
+        [("Warning", "Refused")],
+        id="pods are refused",
+    ),
+    pytest.param(
+        Observed(job=RUNNING, pod_refusal="exceeded quota: q, used: 1"),
+        Observed(job=RUNNING, pods=pods(1), pod_refusal="exceeded quota: q, used: 2"),
+        [],
+        id="pods are still refused",
+    ),
+    pytest.param(
+        Observed(job=RUNNING),
         Observed(job=RUNNING, brokers=BrokerReport("0-3", running=True)),
         [("Normal", "AllJoined"), ("Normal", "CommandRunning")],
         id="up",

@@ -138,6 +138,9 @@ def _pods_scheduled(state: ReconcileState) -> ConditionValue:
     if placed >= state.size:
         return ConditionValue("True", Reason.ALL_SCHEDULED, message)
     lacking = state.size - len(state.pods)
+    if lacking > 0 and state.observed.pod_refusal:
+        why = f"{lacking} cannot be made: {state.observed.pod_refusal}"
+        return ConditionValue("False", Reason.REFUSED, f"{message}; {why} (it is tried again)")
     if lacking:
         # Pod Security or a quota may refuse pods: only the Job's Events have that.
         job = names.job(state.cluster)

@@ -23,6 +23,8 @@ from tests.kubernetes.operators import (
     Operator,
     create,
     created,
+    events,
+    message,
     read,
     settled,
 )
@@ -328,7 +330,11 @@ class TestRestricted:
         assert 'violates PodSecurity "restricted:latest"' in found[0]
         assert "runAsNonRoot != true" in found[0]
         assert api.items(f"/api/v1/namespaces/{restricted}/pods") == []
-        settled(api, restricted, PodsScheduled=("False", "Scheduling"))
+        item = settled(api, restricted, PodsScheduled=("False", "Refused"))
+        text = message(item, "PodsScheduled")
+        assert text.startswith('0 of 2 pods have a node; 2 cannot be made: pods "mc-…" is forbidden: ')
+        assert "runAsNonRoot != true" in text
+        until(lambda: ("Warning", "Refused", text) in events(api, restricted), "the Event")
 
 
 def short_life(plane: ControlPlane, namespace: str) -> dict[str, Any]:

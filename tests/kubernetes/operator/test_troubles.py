@@ -177,6 +177,39 @@ class TestRefusals:
         api.delete(f"{quota}/none")
         created(api, namespace)
 
+    @pytest.mark.parametrize(
+        ("hard", "expected"),
+        [
+            pytest.param({"requests.cpu": "8"}, "must specify requests.cpu", id="CPU"),
+            pytest.param({"pods": "1"}, "exceeded quota: few", id="pods"),
+        ],
+    )
+    def test_a_quota_of_pods(
+        self, operator: Operator, api: Api, namespace: str, hard: dict[str, str], expected: str
+    ) -> None:
+        """It is the Job's pods that are refused, as its Events say."""
+        quota = f"/api/v1/namespaces/{namespace}/resourcequotas"
+        api.create(quota, manifest("ResourceQuota", "v1", "few", spec={"hard": hard}))
+        until(lambda: api.get(f"{quota}/few").get("status", {}).get("hard"), "the quota to count")
+        create(api, namespace)
+        item = settled(api, namespace, PodsScheduled=("False", "Refused"))
+        assert expected in message(item, "PodsScheduled")
+        sent = [each for each in events(api, namespace) if each[:2] == ("Warning", "Refused")]
+        assert len(sent) <= 1
+        until(lambda: ("Warning", "Refused") in {each[:2] for each in events(api, namespace)}, "the Event")
+
+    def test_a_missing_service_account(self, operator: Operator, api: Api, namespace: str) -> None:
+        """Once it is there, the pods are made and the condition is another one."""
+        pod = {**operators.DOCUMENT["spec"]["pod"], "serviceAccountName": "absent"}  # type: ignore[index]
+        create(api, namespace, pod=pod)
+        item = settled(api, namespace, PodsScheduled=("False", "Refused"))
+        text = message(item, "PodsScheduled")
+        assert (
+            f'error looking up service account {namespace}/absent: serviceaccount "absent" not found' in text
+        )
+        api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "absent"}})
+        settled(api, namespace, PodsScheduled=("False", "Unschedulable"))
+
     def test_an_admission_policy(self, operator: Operator, api: Api, namespace: str) -> None:
         policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
         bindings = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
