@@ -230,9 +230,15 @@ from tests.plan.decided import RUNNING, condition, decide, ended, pod, pods
         ),
         pytest.param(
             "Resizing",
-            Observed(job=RUNNING),
+            Observed(job=RUNNING, pods=pods()),
             ("False", "AtSize", "the MiniCluster has its size of 4"),
             id="at its size",
+        ),
+        pytest.param(
+            "Resizing",
+            Observed(job=RUNNING, pods=(*pods(2), PodReport(2), PodReport(3))),
+            ("False", "AtSize", "its Job has the size of 4, and 2 of 4 pods have a node"),
+            id="at its size, without nodes",
         ),
         pytest.param(
             "Resizing",

@@ -41,7 +41,9 @@ def values(state: ReconcileState, progress: ProgressRecords) -> dict[ConditionTy
         ConditionType.SUCCEEDED: _succeeded(state),
         ConditionType.FAILED: _failed(state),
         ConditionType.SUSPENDED: _suspended(state),
-        ConditionType.RESIZING: resizing.condition(progress.resize, progress.restarted_jobs, state.cluster),
+        ConditionType.RESIZING: resizing.condition(
+            progress.resize, progress.restarted_jobs, state.cluster, _placed(state)
+        ),
         **({ConditionType.AUTOSCALING: scaling} if scaling else {}),
     }
 
@@ -127,6 +129,12 @@ def _resources_created(state: ReconcileState) -> ConditionValue:
 def _is_predecessors(state: ReconcileState, item: ObservedObject) -> bool:
     """Whether an object belongs to a former MiniCluster of the same name, and so will be deleted."""
     return item.owner.partition(" (")[0] == f"{KIND} {state.cluster.metadata.name}"
+
+
+def _placed(state: ReconcileState) -> int | None:
+    """Return how many pods have a node; None where all have one, or there are to be none."""
+    placed = sum(pod.scheduled for pod in state.pods)
+    return placed if state.has_pods and placed < state.size else None
 
 
 def _pods_scheduled(state: ReconcileState) -> ConditionValue:

@@ -49,14 +49,19 @@ def status(state: ReconcileState, now: datetime) -> tuple[ResizeStatus | None, t
 
 
 def condition(
-    resize: ResizeStatus | None, jobs: Iterable[RestartedJob], cluster: MiniCluster
+    resize: ResizeStatus | None, jobs: Iterable[RestartedJob], cluster: MiniCluster, placed: int | None = None
 ) -> ConditionValue:
-    """Return the condition Resizing by the record."""
+    """Return the condition Resizing by the record; `placed`: how many pods have a node, None: all or none."""
     if resize is None:
-        size = cluster.spec.size
-        return ConditionValue("False", Reason.AT_SIZE, f"the MiniCluster has its size of {size}")
+        return ConditionValue("False", Reason.AT_SIZE, _at_size(cluster.spec.size, placed))
     since = datetime.fromisoformat(resize.started_at)
     return ConditionValue("True", _REASONS[resize.phase], _message(resize, jobs, cluster), since)
+
+
+def _at_size(size: int, placed: int | None) -> str:
+    if placed is None:
+        return f"the MiniCluster has its size of {size}"
+    return f"its Job has the size of {size}, and {placed} of {size} pods have a node"
 
 
 def _drain(
