@@ -51,6 +51,7 @@ def pod_report(pod: Object) -> PodReport:
         leaving="deletionTimestamp" in pod["metadata"],
         dump=termination_message.dump(ended) if index == 0 else None,
         refusal=termination_message.refusal(ended),
+        out_of_memory=ended.get("reason") == "OOMKilled",
     )
 
 

@@ -147,6 +147,8 @@ class PodReport:
     """The dump that its runner left when it last ended."""
     refusal: str = ""
     """Why it could not start."""
+    out_of_memory: bool = False
+    """Whether its runner last ended because it was killed for memory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,6 +201,15 @@ PODS: dict[str, tuple[Object, PodReport]] = {
         {"phase": "Failed", "containerStatuses": [{"name": "mc", "state": {"terminated": ENDED}}]},
         PodReport(0, "Failed", exit_code=3, termination_message="7"),
     ),
+    "killed for memory": (
+        {
+            "phase": "Failed",
+            "containerStatuses": [
+                {"name": "mc", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
+            ],
+        },
+        PodReport(0, "Failed", exit_code=137, out_of_memory=True),
+    ),
     "started again after an end": (
         {
             "phase": "Running",

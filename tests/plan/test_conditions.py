@@ -19,6 +19,7 @@ from minicluster.plan import (
 from minicluster.plan.constants import ConditionType, Reason
 from tests.plan.decided import RUNNING, condition, decide, ended, pod, pods
 
+KILLED = "killed for memory (OOMKilled): hpc-0; raise resources.limits.memory"
 
 
 @pytest.mark.parametrize(
@@ -181,6 +182,18 @@ from tests.plan.decided import RUNNING, condition, decide, ended, pod, pods
             ),
             ("True", "CommandFailed", "the main command ended with exit code 137"),
             id="the true code is in the termination message",
+        ),
+        pytest.param(
+            "Failed",
+            Observed(
+                job=ended("Failed", "PodFailurePolicy"), pods=(pod(0, exit_code=137, out_of_memory=True),)
+            ),
+            (
+                "True",
+                "CommandFailed",
+                f"the main command ended with exit code 137; {KILLED}",
+            ),
+            id="killed for memory",
         ),
         pytest.param(
             "Failed",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker_config.formats.printable import few
 from minicluster import document
 from minicluster.plan.constants import KIND, LABEL_KUEUE_QUEUE, ConditionType, Phase, Reason
 from minicluster.plan.objects import autoscaler, names
@@ -270,19 +271,25 @@ def _failure(state: ReconcileState) -> ConditionValue:
         )
     if cause.reason == "BackoffLimitExceeded":
         limit = state.cluster.spec.backoff_limit
-        message = f"more than {limit} pods were lost (spec.backoffLimit): {cause.message}"
+        message = f"more than {limit} pods were lost (spec.backoffLimit): {cause.message}{_killed(state)}"
         return ConditionValue("True", Reason.TOO_MANY_LOST_PODS, message)
     if state.exit_code:
         return _command_failed(state)
-    message = f"the Job failed: {cause.message or cause.reason}"
+    message = f"the Job failed: {cause.message or cause.reason}{_killed(state)}"
     if state.lead and state.lead.refusal:
         message = f"the lead could not start: {state.lead.refusal}"
     return ConditionValue("True", Reason.JOB_FAILED, message)
 
 
 def _command_failed(state: ReconcileState) -> ConditionValue:
-    message = f"the main command ended with exit code {state.exit_code}"
+    message = f"the main command ended with exit code {state.exit_code}{_killed(state)}"
     return ConditionValue("True", Reason.COMMAND_FAILED, message)
+
+
+def _killed(state: ReconcileState) -> str:
+    """Return which pods were killed for memory, as the end of a message."""
+    found = few([pod_name(state.cluster, pod) for pod in state.pods if pod.out_of_memory])
+    return f"; killed for memory (OOMKilled): {found}; raise resources.limits.memory" if found else ""
 
 
 def _not_finished() -> ConditionValue:
