@@ -92,6 +92,8 @@ class KubernetesBackend(Backend):
 
         everywhere = bool(self.given.get("all_namespaces"))  # only `list` has that option
         found = _run(self, lambda asked: clusters.listing(asked, every_namespace=everywhere))
+        if outdated := reports.outdated(found):
+            self.reporter.notice(outdated)
         return reports.listing(found, "" if everywhere else _namespace(self))
 
     def status(self, name: str, view: Callable[[Instance, int], T]) -> tuple[StatusReport, T | None]:

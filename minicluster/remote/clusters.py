@@ -24,9 +24,14 @@ UNATTENDED = 5.0
 """Seconds without a status of an operator after which the user is warned."""
 CLUSTER_FAILED = 125
 """Exit code for a MiniCluster that failed without one of its own, as on this machine."""
-NO_OPERATOR = (
-    "no operator has looked at it yet: is one running? See docs/kubernetes.md, or start one with"
+ASK_FOR_OPERATOR = (
+    "is one running? Ask whoever administers the cluster, or see docs/kubernetes.md to start one with"
     " `minicluster operator`"
+)
+NO_OPERATOR = f"no operator has looked at it yet: {ASK_FOR_OPERATOR}"
+OUTDATED = (
+    "no operator has looked at this version of the document yet, and the status is that of an earlier one:"
+    f" {ASK_FOR_OPERATOR}"
 )
 LATEST_EVENTS = 10
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from broker_config.formats.printable import few
 from minicluster.backends.records import (
     ClusterListing,
     ClusterSample,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from minicluster.remote.teardown import Saved
 
 COLUMNS = ("name", "phase", "size", "max_size", "brokers_online", "exit_code", "age")
+MAX_NAMED = 3
 FIELDS = (
     *("name", "namespace", "phase", "size", "max_size", "brokers_online", "exit_code", "queue_policy", "age"),
     *("nodes_demanded", "nodes_up", "nodes_free", "nodes_drained"),
@@ -36,6 +38,12 @@ def listing(found: Iterable[Summary], namespace: str) -> ClusterListing:
     return ClusterListing(tuple(map(_summary, found)), columns, f"no cluster is up{scope}")
 
 
+def outdated(found: Iterable[Summary]) -> str:
+    """Return which MiniClusters of a listing have the status of an earlier version; empty: none."""
+    names = [each.name for each in found if each.is_outdated]
+    return f"{few(names, MAX_NAMED)}: {clusters.OUTDATED}" if names else ""
+
+
 def status(found: Report) -> StatusReport:
     """Return the status of a MiniCluster."""
     scalers = found.scalers or ()
@@ -44,7 +52,7 @@ def status(found: Report) -> StatusReport:
     return StatusReport(
         _summary(found.summary),
         FIELDS,
-        people=_scaler_fields(scalers) | _dump_fields(found.summary),
+        people=_outdated_fields(found.summary) | _scaler_fields(scalers) | _dump_fields(found.summary),
         programs={"last_dump": found.summary.last_dump, "autoscalers": _scaler_rows(scalers)},
         tables=(
             StatusTable(
@@ -76,7 +84,8 @@ def sample(found: Report) -> ClusterSample:
         "max_size": about.max_size,
         "brokers_online": about.ready_brokers,
     }
-    return ClusterSample(row, about.min_size, _scaler_fields(scalers), {"autoscalers": _scaler_rows(scalers)})
+    people = _outdated_fields(about) | _scaler_fields(scalers)
+    return ClusterSample(row, about.min_size, people, {"autoscalers": _scaler_rows(scalers)})
 
 
 def saved(found: Saved | None) -> str:
@@ -87,6 +96,10 @@ def saved(found: Saved | None) -> str:
     more = ((found.restarted, "to be started again"), (found.lost, "lost"))
     counted = ", ".join((jobs, *(f"{count} {what}" for count, what in more if count)))
     return f"saved to {found.path}: {counted}"
+
+
+def _outdated_fields(found: Summary) -> dict[str, str]:
+    return {"status_is_old": clusters.OUTDATED} if found.is_outdated else {}
 
 
 def _summary(found: Summary) -> ClusterSummary:

@@ -101,6 +101,8 @@ class Summary:
     """The content of `status.save`; an operator of 0.1.0 writes none."""
     is_seen: bool
     """Whether the status is about the document as it is now."""
+    is_outdated: bool
+    """Whether it is about an earlier version, of a document that an operator of this cluster manages."""
     is_to_be_suspended: bool
     """Whether the document says so: spec.suspend."""
 
@@ -145,6 +147,8 @@ def status_of(item: Object) -> Object:
 def of(item: Object) -> Summary:
     """Return the summary of a MiniCluster."""
     metadata, spec, status = item["metadata"], item.get("spec") or {}, status_of(item)
+    is_seen = bool(status.get("phase")) and status.get("observedGeneration", 0) >= metadata["generation"]
+    is_elsewhere = "deletionTimestamp" in metadata or bool(spec.get("managedBy"))
     return Summary(
         namespace=metadata["namespace"],
         name=metadata["name"],
@@ -160,7 +164,8 @@ def of(item: Object) -> Summary:
         min_size=spec.get("minSize") or 1,
         last_dump=status.get("lastDump"),
         save=status.get("save"),
-        is_seen=bool(status.get("phase")) and status.get("observedGeneration", 0) >= metadata["generation"],
+        is_seen=is_seen,
+        is_outdated=bool(status.get("phase")) and not is_seen and not is_elsewhere,
         is_to_be_suspended=bool(spec.get("suspend")),
     )
 

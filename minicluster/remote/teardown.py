@@ -35,6 +35,11 @@ POLL_INTERVAL = 0.5
 ANY = "-"
 """Save to the file that the document names."""
 
+NEEDS_OPERATOR = (
+    f"waiting for an operator to save it, and to take its finalizer {FINALIZER} off:"
+    f" {clusters.ASK_FOR_OPERATOR}; docs/troubleshooting.md has how to delete it unsaved"
+)
+
 _SAVE_REASONS = frozenset({Reason.SAVING, Reason.SAVE_FAILED, Reason.SAVED, Reason.NOT_SAVED})
 
 
@@ -169,5 +174,16 @@ async def _report_remaining(session: NamespaceSession, name: str) -> None:
     """Show at intervals what a deletion waits for."""
     while True:
         await asyncio.sleep(REMINDER)
+        if await _waits_for_operator(session, name):
+            session.notice(f"{name}: {NEEDS_OPERATOR}")
+            continue
         remaining = ", ".join(each["metadata"]["name"] for each in await _pods(session, name))
         session.notice(f"{name}: waiting for {f'its pods {remaining}' if remaining else 'its objects'} to go")
+
+
+async def _waits_for_operator(session: NamespaceSession, name: str) -> bool:
+    """Return whether no operator has looked at a deletion that only an operator can finish."""
+    with contextlib.suppress(RequestError, ApiError, ApiUnreachableError):
+        item = await session.cluster(name)
+        return FINALIZER in (item["metadata"].get("finalizers") or ()) and not summary.of(item).is_seen
+    return False

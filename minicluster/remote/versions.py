@@ -2,7 +2,8 @@
 
 The CRD's fields are in the API server's OpenAPI, which every user may read. An operator does not report
 itself to users. But it writes a ConfigMap for each namespace, anew when its own version changes. In it is a
-zip of this project's packages with their version. Those who may read Deployments find it there as well.
+zip of this project's packages with their version. Whether an operator still runs is seen by those alone who
+may read Deployments; they find its version there as well.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ MAX_SOURCE = 65_536
 UPGRADE = 'docs/installation.md, "Upgrade"'
 LATER = "it goes on, and is the newer one once it starts again"
 LABEL_VERSION = "app.kubernetes.io/version"
+WRITTEN_LAST = ", which it wrote last;"
+NOT_READY = "has no pod that is ready"
 UNREADABLE = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 """What zipfile raises of a zip that is damaged, or made to look so."""
 _ASSIGNED = re.compile(rb'^__version__ = "([0-9A-Za-z.+-]{1,64})"', re.MULTILINE)
@@ -149,7 +152,8 @@ async def _operators(session: NamespaceSession, serving: Collection[str]) -> lis
             break
     if not notes:
         return await _by_deployments(session)
-    return [ComponentVersion("operator", version, notes[-1], differs=_beside_this_program(version))]
+    note = f"{notes[-1]}{await _whether_one_runs(session)}"
+    return [ComponentVersion("operator", version, note, differs=_beside_this_program(version))]
 
 
 def _written_at(item: Object) -> str:
@@ -158,21 +162,45 @@ def _written_at(item: Object) -> str:
     return max((each.get("time") or "" for each in entries if each["manager"] == APPLY_MANAGER), default="")
 
 
+async def _deployments(session: NamespaceSession) -> tuple[Object, ...]:
+    """Return the Deployments of operators. Raises ApiError."""
+    chosen = Selection(DEPLOYMENTS, labels=f"{LABEL_NAME}={OPERATOR_APPLICATION}")
+    return (await session.client.list(chosen)).items
+
+
+async def _whether_one_runs(session: NamespaceSession) -> str:
+    """Return what is known of the operator that wrote a ConfigMap, as the end of a note."""
+    try:
+        found = await _deployments(session)
+    except ApiError:
+        return f"{WRITTEN_LAST} whether it still runs you may not see"
+    if not found:
+        return f"{WRITTEN_LAST} no operator is seen (there is no Deployment of one; one may run elsewhere)"
+    return "" if any(map(_is_ready, found)) else f"{WRITTEN_LAST} {_described(found[0])} {NOT_READY}"
+
+
 async def _by_deployments(session: NamespaceSession) -> list[ComponentVersion]:
     unknown = f"no MiniCluster in namespace {session.namespace} has files of it"
-    chosen = Selection(DEPLOYMENTS, labels=f"{LABEL_NAME}={OPERATOR_APPLICATION}", bare=True)
     try:
-        listed = await session.client.list(chosen)
+        found = await _deployments(session)
     except ApiError as error:
         return [ComponentVersion("operator", note=f"{unknown}; {error.message or error}")]
-    found = [_deployed(each["metadata"]) for each in listed.items]
-    return found or [ComponentVersion("operator", note=f"{unknown}, and it has no Deployment")]
+    shown = [_deployed(each) for each in found]
+    return shown or [ComponentVersion("operator", note=f"{unknown}, and it has no Deployment")]
 
 
-def _deployed(metadata: Object) -> ComponentVersion:
-    version = metadata["labels"].get(LABEL_VERSION)
-    note = f"by Deployment {metadata['name']} in namespace {metadata['namespace']}"
+def _deployed(item: Object) -> ComponentVersion:
+    version = item["metadata"]["labels"].get(LABEL_VERSION)
+    note = f"by {_described(item)}" + ("" if _is_ready(item) else f", which {NOT_READY}")
     return ComponentVersion("operator", version, note, differs=_beside_this_program(version))
+
+
+def _described(item: Object) -> str:
+    return f"Deployment {item['metadata']['name']} in namespace {item['metadata']['namespace']}"
+
+
+def _is_ready(deployment: Object) -> bool:
+    return bool((deployment.get("status") or {}).get("readyReplicas"))
 
 
 def _beside_this_program(operator: str | None) -> str:

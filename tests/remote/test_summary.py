@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicluster.remote import summary
+from minicluster.remote import clusters, reports, summary
 from tests.remote.far_cluster import cluster
 
 
@@ -19,6 +19,33 @@ def test_who_suspends_it(spec: dict[str, bool], reason: str, by_document: bool) 
     item = cluster("Suspended", "Suspended", reason=reason)
     item["spec"] |= spec
     assert summary.of(item).is_suspended_by_document == by_document
+
+
+OLD = "no operator has looked at this version of the document yet, and the status is that of an earlier one"
+ASK = "is one running? Ask whoever administers the cluster, or see docs/kubernetes.md to start one"
+
+
+@pytest.mark.parametrize(
+    ("generation", "spec", "status", "is_outdated"),
+    [
+        pytest.param(2, {}, None, True, id="after a change"),
+        pytest.param(1, {}, None, False, id="as it is"),
+        pytest.param(2, {"managedBy": "kueue.x-k8s.io/multikueue"}, None, False, id="managed elsewhere"),
+        pytest.param(2, {}, {}, False, id="never looked at"),
+    ],
+)
+def test_status_and_list_report_that_the_status_is_of_an_earlier_version(
+    generation: int, spec: dict[str, str], status: dict[str, str] | None, is_outdated: bool
+) -> None:
+    item = cluster("Running", "Running")
+    item["metadata"]["generation"] = generation
+    item["spec"] |= spec
+    item["status"] = item["status"] if status is None else status
+    found = summary.of(item)
+    shown = reports.status(clusters.Report(found, None)).people.get("status_is_old", "")
+    assert (shown.startswith(f"{OLD}: {ASK}"), shown != "") == (is_outdated, is_outdated)
+    assert reports.sample(clusters.Report(found, None)).people.get("status_is_old", "") == shown
+    assert reports.outdated([found]) == (f"mc: {shown}" if shown else "")
 
 
 def test_a_status_of_a_later_release_is_read_as_far_as_it_can_be() -> None:

@@ -100,9 +100,10 @@ def flux_files(zipped: str, time: str = "2026-01-01T00:00:00Z") -> JSON:
     return shared
 
 
-def deployment(version: str) -> JSON:
+def deployment(version: str, ready: int = 1) -> JSON:
     labels = {"app.kubernetes.io/version": version}
-    return {"metadata": {"name": "minicluster-operator", "namespace": "system", "labels": labels}}
+    metadata = {"name": "minicluster-operator", "namespace": "system", "labels": labels}
+    return {"metadata": metadata, "status": {"readyReplicas": ready} if ready else {}}
 
 
 def published(definition: JSON) -> JSON:
@@ -156,10 +157,16 @@ def test_the_crd(answers: JSON, version: str | None, note: str, differs: str) ->
     assert found("CRD", answers) == [ComponentVersion("CRD", version, note, differs=differs)]
 
 
-def by(name: str) -> str:
-    return f"by ConfigMap {name} in namespace team"
+UNSEEN = "whether it still runs you may not see"
 
 
+def by(name: str, runs: str = UNSEEN) -> str:
+    return f"by ConfigMap {name} in namespace team" + (f", which it wrote last; {runs}" if runs else "")
+
+
+NO_DEPLOYMENT = "no operator is seen (there is no Deployment of one; one may run elsewhere)"
+NOT_READY = "has no pod that is ready"
+UNREADY = f"by Deployment minicluster-operator in namespace system, which {NOT_READY}"
 DEPLOYED = "by Deployment minicluster-operator in namespace system"
 UNKNOWN = "no MiniCluster in namespace team has files of it"
 UPGRADE_OPERATOR = f"is older than this program: upgrade it first, {UPGRADE}"
@@ -171,7 +178,24 @@ OPERATORS: dict[str, tuple[list[JSON], list[JSON] | None, list[JSON] | None, str
     "newer": ([mc("c")], [config_map("c", packed("1.0.0"))], None, "1.0.0", by("c-config"), UPGRADE_PROGRAM),
     "the last one": ([mc("a"), mc("b")], TWO, None, "0.1.5", by("a-config"), UPGRADE_OPERATOR),
     "not of what has ended": ([mc("a", phase="Failed"), mc("b")], TWO, None, "0.2.0", by("b-config"), ""),
-    "before others": ([mc("b")], TWO, [deployment("0.1.0")], "0.2.0", by("b-config"), ""),
+    "before others": ([mc("b")], TWO, [deployment("0.1.0")], "0.2.0", by("b-config", ""), ""),
+    "gone": ([mc("b")], TWO, [], "0.2.0", by("b-config", NO_DEPLOYMENT), ""),
+    "not ready": (
+        [mc("b")],
+        TWO,
+        [deployment("0.2.0", 0)],
+        "0.2.0",
+        by("b-config", f"Deployment minicluster-operator in namespace system {NOT_READY}"),
+        "",
+    ),
+    "deployed, not ready": (
+        [],
+        None,
+        [deployment("0.2.0", 0)],
+        "0.2.0",
+        f"{DEPLOYED}, which {NOT_READY}",
+        "",
+    ),
     "of the namespace": (
         [mc("c")],
         [flux_files(packed("0.2.0")), config_map("c", "", "2026-01-01T00:00:01Z")],

@@ -115,7 +115,8 @@ def test_up_reports_that_no_operator_answers_and_goes_on_waiting(
     assert process.stderr is not None
     assert process.stderr.readline() == (
         "minicluster: mc: no operator has looked at it yet: is one running?"
-        " See docs/kubernetes.md, or start one with `minicluster operator`\n"
+        " Ask whoever administers the cluster, or see docs/kubernetes.md to start one with"
+        " `minicluster operator`\n"
     )
     operator.report_status("Running", "Running", "ReadyForWork", "the instance is up and waits for work")
     assert ended(process)[0] == 0

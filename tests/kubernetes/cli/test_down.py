@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minicluster.kube_client.access import Access
 from minicluster.plan.constants import FINALIZER
+from minicluster.remote import teardown
+from minicluster.remote.session import Target, run
 from tests.devcluster import Api, until
 from tests.kubernetes.command_line import CommandLine, Operator
 
@@ -176,3 +179,25 @@ def test_a_plain_deletion_leaves_the_pods_to_the_operator(
     operator.api.merge(operator.path(), {"metadata": {"finalizers": None}})
     out, _ = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "cluster mc is down\n")
+
+
+def test_without_an_operator_a_deletion_names_the_finalizer_that_it_waits_for(
+    monkeypatch: pytest.MonkeyPatch, minicluster: CommandLine, operator: Operator
+) -> None:
+    monkeypatch.setattr(teardown, "REMINDER", 0.05)
+    operator.make(archive=ARCHIVE)
+    operator.api.merge(operator.path(), {"metadata": {"finalizers": [FINALIZER]}})
+    operator.report_status("Running", "Running", "CommandRunning", "the main command runs")
+    notices: list[str] = []
+
+    def release(text: str) -> None:
+        notices.append(text)
+        operator.api.merge(operator.path(), {"metadata": {"finalizers": None}})
+
+    target = Target(Access(str(minicluster.kubeconfig), minicluster.context), operator.namespace)
+    run(target, lambda session: teardown.delete(session, "mc"), notice=release, timeout=30)
+    assert notices[0] == (
+        f"mc: waiting for an operator to save it, and to take its finalizer {FINALIZER} off: is one running?"
+        " Ask whoever administers the cluster, or see docs/kubernetes.md to start one with"
+        " `minicluster operator`; docs/troubleshooting.md has how to delete it unsaved"
+    )

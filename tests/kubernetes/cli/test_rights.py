@@ -77,7 +77,13 @@ def test_whoever_may_view_sees_the_versions(roles: None, plane: ControlPlane, na
         {"metadata": {"name": "mc-config", "labels": labels}, "binaryData": packed},
     )
     found = versions(viewer)
-    assert found["operator"] == ("0.1.0", f"by ConfigMap mc-config in namespace {namespace}")
+    assert found["operator"] == (
+        "0.1.0",
+        (
+            f"by ConfigMap mc-config in namespace {namespace}, which it wrote last;"
+            " whether it still runs you may not see"
+        ),
+    )
     assert found["CRD"] == ("v1alpha2", "the fields of this program")
     assert found["Kubernetes"][0].startswith("v1.")
 

@@ -110,6 +110,21 @@ def test_status_without_any_operator_reports_it(minicluster: CommandLine, operat
     assert "no operator has looked at it yet" in minicluster("status", "mc").stdout
 
 
+@pytest.mark.parametrize("command", ["status mc", "list", "list --output json"])
+def test_a_status_of_an_earlier_version_is_reported_as_such(
+    minicluster: CommandLine, operator: Operator, command: str
+) -> None:
+    """As after `scale` where no operator runs."""
+    operator.make()
+    operator.report_status("Running", "Running", "CommandRunning", "the main command runs")
+    old = "no operator has looked at this version of the document yet"
+    done = minicluster(*command.split())
+    assert old not in done.stdout + done.stderr
+    operator.api.merge(operator.path(), {"spec": {"size": 3}})
+    done = minicluster(*command.split())
+    assert (done.returncode, old in (done.stderr if "list" in command else done.stdout)) == (0, True)
+
+
 def scaler(operator: Operator, name: str, target: str, **status: object) -> None:
     """Have an autoscaler of somebody's, and the autoscaler's word on it."""
     resource_path = f"/apis/autoscaling/v2/namespaces/{operator.namespace}/horizontalpodautoscalers"
