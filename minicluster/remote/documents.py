@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 DATA_KINDS = ("ConfigMap", "Secret")
 """Kinds that a document may have beside a MiniCluster. They are applied first: containers refer to them."""
 
-AUTOSCALER = "kube-controller-manager"
-"""The field manager of the controller that scales for HorizontalPodAutoscalers."""
-CONFLICT = "FieldManagerConflict"
 _KEPT = ("name", "namespace", "labels", "annotations", "finalizers", "ownerReferences")
 _TYPED = re.compile(r"(?:^|: )\s*(\.\S+): (.+)$")
 _MEANT = re.compile(r"spec(\.\w+)+")
@@ -64,7 +61,7 @@ class Wanted:
 
     def problem(self, field: str, message: str) -> Problem:
         """Return a problem of a field, with its line, or with its parent's where it is absent."""
-        path = _path(field, self.item)
+        path, _ = resolved(field, self.item)
         position = self.located.position(path)
         return Problem(field or self.name, message, position.line, position.column, source=self.source)
 
@@ -132,37 +129,6 @@ def problems(wanted: Wanted, error: ApiError) -> list[Problem]:
     return []
 
 
-def conflicts(wanted: Wanted, error: ApiError, current: Object) -> list[Problem]:
-    """Return the fields that others manage, with managers and values; `current` is the stored object."""
-    found = []
-    for cause in error.causes:
-        if cause.reason == CONFLICT:
-            field = cause.field.lstrip(".")
-            there, meant = _value(field, current), _value(field, wanted.item)
-            difference = f"is {there} in the cluster, the document says {meant}"
-            if not there or not meant:
-                difference = "differs in the cluster from what the document says"
-            found.append(wanted.problem(field, f"{difference}; it was set by {_holder(cause.message)}"))
-    return found
-
-
-def is_autoscaled(wanted: Wanted, error: ApiError) -> bool:
-    """Whether only the size is refused, and the autoscaler of the document's own `autoscaling` has set it."""
-    if not wanted.is_cluster or wanted.item["spec"].get("autoscaling") is None:
-        return False
-    return bool(error.causes) and all(
-        (cause.reason, cause.field) == (CONFLICT, ".spec.size")
-        and f'"{AUTOSCALER}" with subresource "scale"' in cause.message
-        for cause in error.causes
-    )
-
-
-def without_size(wanted: Wanted) -> Wanted:
-    """Return a MiniCluster's document that leaves its size as it is."""
-    spec = {key: value for key, value in wanted.item["spec"].items() if key != "size"}
-    return replace(wanted, item={**wanted.item, "spec": spec})
-
-
 def _members(documents: list[Located]) -> Iterator[Located]:
     for document in documents:
         items = document.value.get("items") if isinstance(document.value, dict) else None
@@ -212,8 +178,8 @@ def _cleared(field: str, message: str) -> tuple[str, str]:
     return field, message
 
 
-def _path(field: str, value: Any) -> Path:
-    """Return the path of a field such as `spec.containers[0].environment[A]`, as far as it leads.
+def resolved(field: str, value: Any) -> tuple[Path, str]:
+    """Return the path of a field such as `spec.containers[0].environment[A]`, and what leads no further.
 
     Keys may have dots: the longest one that fits is taken.
     """
@@ -227,35 +193,4 @@ def _path(field: str, value: Any) -> Path:
         step = max(fitting, key=lambda each: len(str(each)))
         path.append(step)
         value, rest = value[step], rest[len(str(step)) :]
-    return tuple(path)
-
-
-def _value(field: str, item: Object) -> str:
-    """Return a field's value as a text for users, empty for lists and maps."""
-    value: Any = item
-    path = _path(field, item)
-    for step in path:
-        value = value[step]
-    if positions.written_path(path) != field:
-        return "nothing"
-    if isinstance(value, dict | list):
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _holder(message: str) -> str:
-    """Return the manager of a field: the command that the user knows, and the field manager's name."""
-    quoted = re.findall(r'"([^"]*)"', message)
-    manager = quoted[0] if quoted else "somebody else"
-    if 'subresource "scale"' in message:
-        known = "minicluster scale" if manager == "minicluster-cli" else "scaling"
-        known = "the autoscaler" if manager == AUTOSCALER else known
-        return f'{known} (field manager "{manager}")'
-    words = {"kubectl-edit": "kubectl edit", "kubectl-client-side-apply": "kubectl apply"}
-    words |= {
-        "kubectl-create": "kubectl create",
-        "kubectl": "kubectl apply --server-side",
-        "kubectl-patch": "kubectl patch",
-    }
-    known = words.get(manager, "")
-    return f'{known} (field manager "{manager}")' if known else f'field manager "{manager}"'
+    return tuple(path), rest

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING
 from minicluster.document import is_interactive, validate
 from minicluster.kube_client.errors import ApiError, FailedError, RefusalError, UserError
 from minicluster.kube_client.resources import RESOURCES
-from minicluster.remote import clusters, documents
+from minicluster.remote import clusters, conflicts, documents
 from minicluster.remote.session import explained
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from minicluster.document import Problem
+    from minicluster.kube_client.errors import Cause
     from minicluster.remote.documents import Wanted
     from minicluster.remote.session import NamespaceSession
     from minicluster.remote.summary import Summary
-
-TAKE_OVER = "--force sets them as the document says; else leave them out of the document, or change it"
 
 
 async def up(
@@ -41,9 +40,9 @@ async def up(
     for each in wanted:
         try:
             # After a refusal nothing more is applied; further refusals are found by a dry run.
-            await _submit(session, each, force=force, dry_run=bool(refused))
+            refused += await _submit(session, each, force=force, dry_run=bool(refused))
         except ApiError as error:
-            refused += await _refusal(session, each, error)
+            refused += _refusal(each, error)
     if refused:
         raise RefusalError("\n".join(refused))
     if not wait:
@@ -87,24 +86,44 @@ def news(problems: Iterable[Problem], known: Sequence[Problem]) -> list[Problem]
     ]
 
 
-async def _submit(session: NamespaceSession, wanted: Wanted, *, force: bool, dry_run: bool) -> None:
-    """Apply an object; a size that the autoscaler of its own `autoscaling` has set stays. Raises ApiError."""
+async def _submit(session: NamespaceSession, wanted: Wanted, *, force: bool, dry_run: bool) -> list[str]:
+    """Apply an object, and return the fields that others have set to something else, as lines.
+
+    Raises ApiError.
+    """
     try:
         await session.client.submit(wanted.item, force=force, dry_run=dry_run)
     except ApiError as error:
-        if not documents.is_autoscaled(wanted, error):
+        causes = conflicts.of(error)
+        if not causes:
             raise
-        await session.client.submit(documents.without_size(wanted).item, dry_run=dry_run)
+        return await _submit_beside(session, wanted, causes, dry_run=dry_run)
+    return []
+
+
+async def _submit_beside(
+    session: NamespaceSession, wanted: Wanted, causes: Sequence[Cause], *, dry_run: bool
+) -> list[str]:
+    """Apply an object without its fields in conflicts, if they are as it says, and stay their managers'.
+
+    Returns those that are not, as lines. A size that the autoscaler of its own `autoscaling` has set stays.
+    Raises ApiError, also where the API server would not take the document from the only manager.
+    """
+    current = await session.client.read(RESOURCES[wanted.kind], wanted.namespace, wanted.name)
+    defaulted = await session.client.submit(wanted.item, force=True, dry_run=True)
+    differing = conflicts.differing(causes, current, defaulted)
+    is_autoscaled = conflicts.is_autoscaled(wanted, differing)
+    if differing and not is_autoscaled:
+        found = conflicts.problems(wanted, differing, current, defaulted)
+        return [*map(str, found), conflicts.advice(wanted, differing)]
+    await session.client.submit(conflicts.without(wanted, causes).item, dry_run=dry_run)
+    if is_autoscaled:
         session.notice(f"{wanted.name}: spec.size stays as the autoscaler has set it (--force sets it)")
+    return []
 
 
-async def _refusal(session: NamespaceSession, wanted: Wanted, error: ApiError) -> list[str]:
+def _refusal(wanted: Wanted, error: ApiError) -> list[str]:
     """Return the reasons of a refusal, as lines. Raises UserError where every object would be refused."""
-    conflicting = any(cause.reason == documents.CONFLICT for cause in error.causes)
-    if conflicting:
-        resource = RESOURCES[wanted.kind]
-        current = await session.client.read(resource, wanted.namespace, wanted.name)
-        return [*map(str, documents.conflicts(wanted, error, current)), TAKE_OVER]
     problems = documents.problems(wanted, error)
     if problems:
         return [str(each) for each in problems]
