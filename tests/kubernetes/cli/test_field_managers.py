@@ -1,5 +1,7 @@
 """`minicluster up` of a file that kubectl has applied, and kubectl after it, on a real API server."""
 
+import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -14,7 +16,8 @@ from tests.devcluster.lookup import kubernetes, locate
 from tests.kubernetes.command_line import CommandLine, Operator, document, written
 
 Kubectl = Callable[..., "subprocess.CompletedProcess[str]"]
-EXAMPLES = Path(__file__).parents[3] / "examples"
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples"
 EXAMPLE = EXAMPLES / "hello-world" / "minicluster.yaml"
 WAYS = pytest.mark.parametrize("way", [[], ["--server-side"]], ids=["client-side", "server-side"])
 
@@ -190,6 +193,26 @@ def test_a_size_that_the_autoscaler_has_set_stays_in_a_file_that_kubectl_has_app
         "minicluster: mc: spec.size stays as the autoscaler has set it (--force sets it)\n",
     )
     assert operator.api.get(operator.path())["spec"]["size"] == 3
+
+
+def test_what_the_guide_has_for_kubectl_alone_works(
+    kubectl: Kubectl, operator: Operator, tmp_path: Path
+) -> None:
+    """The table's commands in their order, each with the status that it waits for."""
+    path = written(tmp_path, document())
+    _, _, section = (ROOT / "docs" / "kubernetes.md").read_text().partition("\n## With kubectl alone\n")
+    table, _, _ = section.partition("\n## ")
+    shown = re.findall(r"`(kubectl (?:[a-z]+) [^`]+)`", table)
+    for command in shown:
+        condition = re.search(r"--for=condition=(\w+)", command)
+        if condition:
+            reason = "AtSize" if condition[1] == "Resizing" else "CommandRunning"
+            operator.report_status("Running", condition[1], reason, "so it is")
+        words = shlex.split(command.replace("NAME", "mc").replace("FILE", str(path)))
+        done = kubectl(*words[1:])
+        assert done.returncode == 0, (command, done.stderr)
+    assert len(shown) > 8
+    assert not operator.exists()
 
 
 def image(operator: Operator) -> str:
