@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 
+import arguments
 from papers import Row, Table, finish
 from reproduce_malleable import means
 from reproduce_priority_elastic import ours
@@ -70,11 +71,11 @@ def paper_b() -> tuple[list[Table], dict[str, bool]]:
 def main() -> None:
     """Print the tables and who wins."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--sets", type=int, default=100)
-    parser.add_argument("--gaps", default="0,30,60,90,120,150,180")
+    parser.add_argument("--sets", type=arguments.count, default=100)
+    parser.add_argument("--gaps", type=arguments.gaps, default="0,30,60,90,120,150,180")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    tables, facts = paper_a(args.sets, [float(gap) for gap in args.gaps.split(",")])
+    tables, facts = paper_a(args.sets, args.gaps)
     more, facts_b = paper_b()
     finish("ablation", tables + more, facts | facts_b, args.json)
 

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from arguments import policy
 from engines import Engine, engines, instance, parser, report, summary
 
 from minicluster import flux_zips
@@ -82,7 +83,7 @@ def main() -> None:
     arguments = parser(__doc__ or "", runs=5)
     arguments.add_argument("--jobs", type=int, default=300)
     arguments.add_argument("--size", type=int, default=4, help="brokers")
-    arguments.add_argument("--policy", default="easy")
+    arguments.add_argument("--policy", type=policy, default="easy")
     arguments.add_argument("--load", choices=LOADS, action="append", help="only this (default: all)")
     args = arguments.parse_args()
     with engines(real_flux=True) as (_, flux), tempfile.TemporaryDirectory(prefix="bench-") as directory:

@@ -86,7 +86,7 @@ class Legacy:
             self._add(index * every, "submit", job)
         while self.heap:
             event = heapq.heappop(self.heap)
-            if event.what not in {"look", "share"}:
+            if event.what not in {"timer", "divide"}:
                 self.log.append(event)
             getattr(self, f"_on_{event.what}")(event)
         return self.log
@@ -173,7 +173,7 @@ class Legacy:
             self.free -= replicas + 1
             self._add(now + DELAY, "start", job, replicas)
         if timer < math.inf:
-            self._add(now + timer + DELAY, "share")
+            self._add(now + timer + DELAY, "divide")
 
     def _widen(self, job: LegacyJob, now: float) -> float:
         """Grow a running job; return for how long its gap keeps it from that."""
@@ -227,7 +227,7 @@ class Legacy:
                 else:
                     timer = min(timer, donor.last + self.gap - now)
         if timer < math.inf:
-            self._add(now + timer + DELAY, "look")
+            self._add(now + timer + DELAY, "timer")
         return lacking
 
     @staticmethod

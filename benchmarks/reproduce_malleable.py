@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+import arguments
 from legacy_apgas import Coded, SkippingBackfill
 from papers import Row, Table, finish
 
@@ -155,10 +156,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--workload", choices=("sncs24", "pecs23"), default="sncs24")
     parser.add_argument("--set", help="a seed (sncs24), or S0 to S9 (pecs23)")
-    parser.add_argument("--share", type=float, help="percent of the jobs that are malleable")
-    parser.add_argument("--policy", action="append", default=[], help="one more policy; may be repeated")
+    parser.add_argument("--share", type=arguments.percent, help="percent of the jobs that are malleable")
+    parser.add_argument(
+        "--policy",
+        type=arguments.policy,
+        action="append",
+        default=[],
+        help="one more policy; may be repeated",
+    )
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
+    known = [str(seed) for seed in apgas.SEEDS] if args.workload == "sncs24" else elastisim.SEEDS
+    if args.set is not None and args.set not in known:
+        parser.error(f"argument --set: {args.set!r}; of {args.workload} there are {', '.join(known)}")
     facts = {}
     found = small(args) if args.workload == "sncs24" else large(args)
     if args.workload == "sncs24" and not args.set:

@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import arguments
 import legacy_charm
 from papers import Row, Table, finish
 
@@ -189,11 +190,19 @@ def tables(args: argparse.Namespace) -> list[Table]:
 def main() -> None:
     """Print the tables; end with 1 where a gate is missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--gap", type=float, help="seconds between submissions")
-    parser.add_argument("--rescale-gap", type=float, default=RESCALE_GAP)
-    parser.add_argument("--sets", type=int, default=SETS)
-    parser.add_argument("--policy", action="append", default=[], help="one more policy; may be repeated")
-    parser.add_argument("--error", type=float, default=0.0, help="by which share estimates are off")
+    parser.add_argument("--gap", type=arguments.seconds, help="seconds between submissions")
+    parser.add_argument("--rescale-gap", type=arguments.seconds, default=RESCALE_GAP)
+    parser.add_argument("--sets", type=arguments.count, default=SETS)
+    parser.add_argument(
+        "--policy",
+        type=arguments.policy,
+        action="append",
+        default=[],
+        help="one more policy; may be repeated",
+    )
+    parser.add_argument(
+        "--error", type=arguments.fraction, default=0.0, help="by which share estimates are off"
+    )
     parser.add_argument("--learned", action="store_true", help="estimates are learned from progress")
     parser.add_argument("--legacy", action="store_true", help="the artefact's variant")
     parser.add_argument("--json", action="store_true")

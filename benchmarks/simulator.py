@@ -24,6 +24,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from arguments import count
 from engines import report, summary
 
 from queue_policies.simulator import listing
@@ -168,9 +169,9 @@ def main() -> None:
     """Measure all; print one line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--accasim", default="", metavar="PYTHON", help="a Python that has accasim 1.1.3")
-    parser.add_argument("--jobs", type=int, default=5000)
-    parser.add_argument("--large", type=int, default=100_000)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--jobs", type=count, default=5000)
+    parser.add_argument("--large", type=count, default=100_000)
+    parser.add_argument("--runs", type=count, default=3)
     parser.add_argument("--only-large", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.only_large:

@@ -22,6 +22,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import arguments
 from engines import picture, report
 from live_cluster import Cluster, live, sizes_printed
 
@@ -284,13 +285,17 @@ def compared(real: RunOutcome, predicted: RunOutcome) -> dict[str, object]:
 def main() -> None:
     """Run and simulate each variant."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--scale", type=float, default=0.03, help="seconds here for one of the paper's")
-    parser.add_argument("--gap", type=float, default=180.0, help="seconds of the paper's between submissions")
     parser.add_argument(
-        "--rescale-gap", type=float, default=180.0, help="likewise, between two actions on a job"
+        "--scale", type=arguments.seconds, default=0.03, help="seconds here for one of the paper's"
+    )
+    parser.add_argument(
+        "--gap", type=arguments.seconds, default=180.0, help="seconds of the paper's between submissions"
+    )
+    parser.add_argument(
+        "--rescale-gap", type=arguments.seconds, default=180.0, help="likewise, between two actions on a job"
     )
     parser.add_argument("--set", type=int, default=0, help="which set of the generator's")
-    parser.add_argument("--jobs", type=int, default=charm.JOBS, help="only so many of it")
+    parser.add_argument("--jobs", type=arguments.count, default=charm.JOBS, help="only so many of it")
     parser.add_argument("--variant", action="append", choices=variants(0), help="only this; may be repeated")
     parser.add_argument("--gate", type=float, default=0.1, help="by which share a total may be off")
     parser.add_argument("--plot", type=picture, metavar="FILE.png")
