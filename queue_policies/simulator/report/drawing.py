@@ -15,6 +15,8 @@ COLOURS = (
     "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf",
     "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#003f5c", "#58508d",
 )  # fmt: skip
+DASHES = {"solid": "none", "dashed": "7 3", "dotted": "2 3", "double": "10 3 2 3"}
+"""How lines of one colour differ: the style of the legend's border, and the dashes of the curve."""
 WIDTH, HEIGHT = 1080, 260
 LEFT, RIGHT, TOP, BOTTOM = 70, 16, 12, 40
 CHARACTER, LINE = 6.4, 13.0  # the width and height of a character of a label
@@ -25,13 +27,25 @@ def colour(index: int) -> str:
     return COLOURS[index % len(COLOURS)]
 
 
+def style(index: int) -> str:
+    """Return the style of a policy's line by its index: another one each time that the colours repeat."""
+    return tuple(DASHES)[index // len(COLOURS) % len(DASHES)]
+
+
+def key(index: int, name: str) -> str:
+    """Return a policy's entry of the legend."""
+    line = f"border-top:3px {style(index)} {colour(index)}"
+    return f'<span class="k"><i style="{line}"></i>{html.escape(name)}</span>'
+
+
 def curves(x: Axis, y: Axis, lines: Sequence[tuple[str, Sequence[Point]]]) -> str:
     """Return a chart of named curves."""
     parts = list(_frame(x, y, HEIGHT, WIDTH))
     for index, (name, points) in enumerate(lines):
         path = " ".join(f"{_x(x, px):.1f},{_y(y, py, HEIGHT):.1f}" for px, py in points)
         parts.append(
-            f'<polyline fill="none" stroke="{colour(index)}" stroke-width="1.4" points="{path}">'
+            f'<polyline fill="none" stroke="{colour(index)}" stroke-width="1.4"'
+            f' stroke-dasharray="{DASHES[style(index)]}" points="{path}">'
             f"<title>{html.escape(name)}</title></polyline>"
         )
     return _svg(parts, WIDTH, HEIGHT)
@@ -46,12 +60,20 @@ def scatter(x: Axis, y: Axis, points: Sequence[tuple[str, Point]], front: Sequen
     parts.append(f'<polyline fill="none" stroke="#999" stroke-dasharray="5 3" points="{joined}"/>')
     taken = [Box(cx - 7, cy - 7, cx + 7, cy + 7) for cx, cy in dots]
     for index, ((name, _), (cx, cy)) in enumerate(zip(points, dots, strict=True)):
-        radius = 6 if index in front else 4
-        parts.append(f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="{radius}" fill="{colour(index)}"/>')
+        parts.append(_dot(index, cx, cy, 6 if index in front else 4))
         box = _free(name, cx, cy, Box(LEFT, TOP, width, height - BOTTOM), taken)
         taken.append(box)
         parts.append(f'<text x="{box.left:.1f}" y="{box.bottom - 3:.1f}">{html.escape(name)}</text>')
     return _svg(parts, width, height)
+
+
+def _dot(index: int, cx: float, cy: float, radius: int) -> str:
+    """Return a policy's point: a disc, or a ring with the dashes of its line where colours repeat."""
+    at = f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="{radius}"'
+    if index < len(COLOURS):
+        return f'{at} fill="{colour(index)}"/>'
+    dashes = f'stroke-width="2" stroke-dasharray="{DASHES[style(index)]}"'
+    return f'{at} fill="none" stroke="{colour(index)}" {dashes}/>'
 
 
 class Box(NamedTuple):

@@ -12,7 +12,7 @@ from queue_policies.simulator.errors import OutputError
 from queue_policies.simulator.experiment import means
 from queue_policies.simulator.report import series, tables
 from queue_policies.simulator.report.axis import Axis, Unit, time_unit
-from queue_policies.simulator.report.drawing import colour, curves, scatter
+from queue_policies.simulator.report.drawing import curves, key, scatter
 from queue_policies.simulator.report.gantt import rectangles
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from queue_policies.simulator.experiment import SimulationRun
 
 BINS = 500
+MAX_STEPS = 2000  # of a curve over time; of more, means over bins are drawn
 DRAWN_JOBS = 20_000
 GRAINS = 1_000_000  # so finely the time is divided in the page's data
 WIDE = 8.0  # a range of values so many times as large as the least gets a logarithmic axis
@@ -49,11 +50,10 @@ def page(runs: Sequence[SimulationRun]) -> str:
     parts = {
         "@TITLE@": html.escape(_title(runs)),
         "@INTRODUCTION@": html.escape(_introduction(runs, shown)),
-        "@LEGEND@": "".join(
-            f'<span class="k"><i style="background:{colour(index)}"></i>{html.escape(run.policy)}</span>'
-            for index, run in enumerate(shown)
-        ),
+        "@LEGEND@": "".join(key(index, run.policy) for index, run in enumerate(shown)),
         "@TABLE@": tables.metrics(runs),
+        "@BEST@": tables.best_words(runs),
+        "@STEPS@": _steps_words(shown),
         "@UTILIZATION@": _utilization(shown),
         "@WAITING@": _waiting(shown),
         "@PERCENTILES@": tables.percentiles(runs),
@@ -94,15 +94,35 @@ def _time(begin: float, end: float) -> Axis:
     return Axis(begin, end, "time", time_unit(end - begin))
 
 
+def _is_exact(shown: Sequence[SimulationRun]) -> bool:
+    """Return whether each change is drawn; jobs are submitted, start, are resized, and end."""
+    return all(sum(1 + len(job.sizes) for job in run.outcome.jobs) <= MAX_STEPS for run in shown)
+
+
+def _steps_words(shown: Sequence[SimulationRun]) -> str:
+    begin, end = _span(shown)
+    if _is_exact(shown):
+        return "Each change is a step."
+    return (
+        f"There are more changes than can be drawn: each point is the mean of {(end - begin) / BINS:,.0f} s."
+    )
+
+
 def _utilization(shown: Sequence[SimulationRun]) -> str:
     begin, end = _span(shown)
-    lines = [(run.policy, series.utilization(run.outcome, begin, end, BINS)) for run in shown]
+    if _is_exact(shown):
+        lines = [(run.policy, series.utilization(run.outcome, begin, end)) for run in shown]
+    else:
+        lines = [(run.policy, series.mean_utilization(run.outcome, begin, end, BINS)) for run in shown]
     return curves(_time(begin, end), Axis(0, 1, f"{shown[0].outcome.unit} in use", percent=True), lines)
 
 
 def _waiting(shown: Sequence[SimulationRun]) -> str:
     begin, end = _span(shown)
-    lines = [(run.policy, series.waiting(run.outcome, begin, end, BINS)) for run in shown]
+    if _is_exact(shown):
+        lines = [(run.policy, series.waiting(run.outcome, begin, end)) for run in shown]
+    else:
+        lines = [(run.policy, series.mean_waiting(run.outcome, begin, end, BINS)) for run in shown]
     most = max(value for _, points in lines for _, value in points)
     return curves(_time(begin, end), Axis(0, max(most, 1.0), "jobs that wait", whole=True), lines)
 
@@ -113,8 +133,9 @@ def _waits(runs: Sequence[SimulationRun]) -> str:
     longest = max(ordered[-1] for ordered in waits.values())
     unit = time_unit(longest / 100)
     least = max(1.0, unit.size / 10)
-    lines = [(policy, series.distribution(ordered, least, BINS)) for policy, ordered in waits.items()]
-    x = Axis(least, max(longest, 10 * least), "wait (logarithmic)", unit, log=True)
+    last = max(longest, 10 * least)
+    lines = [(policy, series.distribution(ordered, least, last, BINS)) for policy, ordered in waits.items()]
+    x = Axis(least, last, "wait (logarithmic)", unit, log=True)
     return curves(x, Axis(0, 1, "share of the jobs", percent=True), lines)
 
 

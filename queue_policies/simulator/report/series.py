@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
-
-from queue_policies.simulator.metrics import percentile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -15,12 +16,22 @@ if TYPE_CHECKING:
 Point = tuple[float, float]
 
 
-def utilization(outcome: RunOutcome, begin: float, end: float, bins: int) -> list[Point]:
+def utilization(outcome: RunOutcome, begin: float, end: float) -> list[Point]:
+    """Return the share of the units in use, a corner of the step function a point."""
+    return _corners(_allocation_steps(outcome.jobs), begin, end, 1 / outcome.total)
+
+
+def waiting(outcome: RunOutcome, begin: float, end: float) -> list[Point]:
+    """Return the number of jobs between submission and start, likewise."""
+    return _corners(_queued(outcome.jobs), begin, end, 1.0)
+
+
+def mean_utilization(outcome: RunOutcome, begin: float, end: float, bins: int) -> list[Point]:
     """Return the share of the units in use: the mean in each of `bins` equal parts of the time."""
     return _means(_allocation_steps(outcome.jobs), begin, end, bins, 1 / outcome.total)
 
 
-def waiting(outcome: RunOutcome, begin: float, end: float, bins: int) -> list[Point]:
+def mean_waiting(outcome: RunOutcome, begin: float, end: float, bins: int) -> list[Point]:
     """Return the number of jobs between submission and start, likewise."""
     return _means(_queued(outcome.jobs), begin, end, bins, 1.0)
 
@@ -33,10 +44,20 @@ def waits(runs: Iterable[SimulationRun]) -> dict[str, list[float]]:
     return {policy: sorted(values) for policy, values in found.items()}
 
 
-def distribution(ordered: Sequence[float], least: float, points: int) -> list[Point]:
-    """Return the share of ascending values up to each of some of them; values below `least` count as it."""
-    fractions = (number / points for number in range(points + 1))
-    return [(max(least, percentile(ordered, each)), each) for each in fractions]
+def distribution(ordered: Sequence[float], least: float, last: float, steps: int) -> list[Point]:
+    """Return the corners of the share of ascending values that are no greater, from `least` to `last`.
+
+    It rises at each value; of more than `steps` values only at so many of them, each time by what it should.
+    """
+    count = len(ordered)
+    parts = min(count, steps)
+    values = {max(least, ordered[-(-count * number // parts) - 1]) for number in range(1, parts + 1)}
+    found, level = [(least, 0.0)], 0.0
+    for value in sorted(values):
+        found.append((value, level))
+        level = bisect_right(ordered, value) / count
+        found.append((value, level))
+    return [*found, (last, level)]
 
 
 def _allocation_steps(jobs: Iterable[JobOutcome]) -> Iterator[Point]:
@@ -51,6 +72,18 @@ def _queued(jobs: Iterable[JobOutcome]) -> Iterator[Point]:
     for job in jobs:
         yield job.submitted, 1.0
         yield job.started, -1.0
+
+
+def _corners(changes: Iterable[Point], begin: float, end: float, scale: float) -> list[Point]:
+    """Return the corners of a step function, given by its changes."""
+    level = 0.0
+    found = [(begin, level)]
+    for time, some in groupby(sorted(changes), itemgetter(0)):
+        change = sum(each for _, each in some)
+        if change:
+            found += [(time, level * scale), (time, (level + change) * scale)]
+            level += change
+    return [*found, (end, level * scale)]
 
 
 def _means(changes: Iterable[Point], begin: float, end: float, bins: int, scale: float) -> list[Point]:

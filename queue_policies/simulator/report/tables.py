@@ -35,17 +35,38 @@ PERCENTILES = {"median": 0.5, "75 %": 0.75, "90 %": 0.9, "95 %": 0.95, "99 %": 0
 def metrics(runs: Sequence[SimulationRun]) -> str:
     """Return the means of each policy; of several seeds also deviations and intervals."""
     rows = spreads(runs)
-    several = len({run.seed for run in runs}) > 1
-    best = {
-        name: (max if better > 0 else min)(row[name].mean for row in rows.values())
+    several = _are_several(runs)
+    bold = {
+        name: value
         for name, (_, better) in COLUMNS.items()
-        if better and len(rows) > 1
+        if better and (value := best([row[name] for row in rows.values()], better)) is not None
     }
     lines = [_row("policy", (f"<th>{words}</th>" for words, _ in COLUMNS.values()))]
     for policy, row in rows.items():
-        cells = (_cell(name, row[name], several, best.get(name) == row[name].mean) for name in COLUMNS)
+        cells = (_cell(name, row[name], several, bold.get(name) == row[name].mean) for name in COLUMNS)
         lines.append(_row(html.escape(policy), cells))
     return _table(lines)
+
+
+def best_words(runs: Sequence[SimulationRun]) -> str:
+    """Return what bold means."""
+    if len(spreads(runs)) < 2:
+        return ""
+    if _are_several(runs):
+        return "Bold is the best, where its interval overlaps that of no other policy."
+    return "Bold is the best."
+
+
+def _are_several(runs: Sequence[SimulationRun]) -> bool:
+    return len({run.seed for run in runs}) > 1
+
+
+def best(column: Sequence[Spread], better: int) -> float | None:
+    """Return the best mean; None if no policy is better than another, or one may be by chance."""
+    first = (max if better > 0 else min)(column, key=lambda each: each.mean)
+    others = [each for each in column if each.mean != first.mean]
+    apart = (abs(each.mean - first.mean) > each.margin + first.margin for each in others)
+    return first.mean if others and all(apart) else None
 
 
 def _cell(name: str, each: Spread, several: bool, best: bool) -> str:

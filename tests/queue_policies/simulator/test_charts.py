@@ -8,7 +8,7 @@ import re
 import pytest
 
 from queue_policies.simulator.report.axis import SECONDS, Axis, Unit, time_unit
-from queue_policies.simulator.report.drawing import CHARACTER, LINE, Box, scatter
+from queue_policies.simulator.report.drawing import CHARACTER, COLOURS, LINE, Box, curves, key, scatter
 
 MINUTES, HOURS, DAYS = Unit(60, "min"), Unit(3600, "h"), Unit(86400, "d")
 
@@ -71,3 +71,20 @@ def test_labels_cover_neither_points_nor_each_other() -> None:
     assert (len(labels), len(dots)) == (5, 5)
     assert not any(label.overlaps(dot) for label in labels for dot in dots)
     assert not any(one.overlaps(other) for one, other in itertools.combinations(labels, 2))
+
+
+def test_sixteen_policies_differ_in_every_chart_and_in_the_legend() -> None:
+    """Colours repeat after twelve."""
+    names = [f"policy-{number}" for number in range(3 * len(COLOURS))]
+    axis = Axis(0, 100, "wait")
+    lines = re.findall(
+        r'stroke="(#\w+)" stroke-width="1.4" stroke-dasharray="([^"]+)"',
+        curves(axis, axis, [(name, [(0.0, 0.0), (1.0, 1.0)]) for name in names]),
+    )
+    dots = re.findall(
+        r'<circle [^>]*(fill="[^>]+)/>',
+        scatter(axis, axis, [(name, (float(index), 50.0)) for index, name in enumerate(names)], []),
+    )
+    entries = [key(index, "") for index in range(len(names))]
+    for each in (lines, dots, entries):
+        assert len(set(each)) == len(names)

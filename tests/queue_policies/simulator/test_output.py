@@ -18,7 +18,7 @@ from queue_policies.simulator.experiment import Experiment
 from queue_policies.simulator.report import page as pages
 from queue_policies.simulator.report import series, tables, write_report
 from queue_policies.simulator.report.gantt import rectangles
-from queue_policies.simulator.spread import spread
+from queue_policies.simulator.spread import Spread, spread
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -157,9 +157,33 @@ def test_curves_are_means_over_their_bins(kit: Any) -> None:
     """8 of 8 units for 10 s, then 4 for 10 s; the second job waits for 10 s."""
     workload = kit.workload(kit.rigid(1, 8, 10), kit.rigid(2, 4, 10))
     outcome = experiment.run(Experiment("", ("fcfs",), workload=workload))[0].outcome
-    assert series.utilization(outcome, 0, 20, 4) == [(2.5, 1), (7.5, 1), (12.5, 0.5), (17.5, 0.5)]
-    assert [value for _, value in series.waiting(outcome, 0, 20, 4)] == [1, 1, 0, 0]
-    assert [value for _, value in series.utilization(outcome, 0, 40, 2)] == [0.75, 0]
+    assert series.mean_utilization(outcome, 0, 20, 4) == [(2.5, 1), (7.5, 1), (12.5, 0.5), (17.5, 0.5)]
+    assert [value for _, value in series.mean_waiting(outcome, 0, 20, 4)] == [1, 1, 0, 0]
+    assert [value for _, value in series.mean_utilization(outcome, 0, 40, 2)] == [0.75, 0]
+
+
+def test_curves_have_the_corners_of_their_steps(kit: Any) -> None:
+    """8 of 8 units for 10 s, then 4 for 10 s; the second job waits for 10 s, and none in part."""
+    workload = kit.workload(kit.rigid(1, 8, 10), kit.rigid(2, 4, 10))
+    outcome = experiment.run(Experiment("", ("fcfs",), workload=workload))[0].outcome
+    used = [(0, 0), (0, 0), (0, 1), (10, 1), (10, 0.5), (20, 0.5), (20, 0), (20, 0)]
+    assert series.utilization(outcome, 0, 20) == used
+    assert series.waiting(outcome, 0, 20) == [(0, 0), (0, 0), (0, 1), (10, 1), (10, 0), (20, 0)]
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        (2000, "<p>Each change is a step.</p>"),
+        (40, "<p>There are more changes than can be drawn: each point is the mean of "),
+    ],
+    ids=["steps", "means"],
+)
+def test_the_page_states_what_a_point_of_a_curve_is(
+    runs: list[SimulationRun], monkeypatch: pytest.MonkeyPatch, steps: int, words: str
+) -> None:
+    monkeypatch.setattr(pages, "MAX_STEPS", steps)
+    assert pages.page(runs).count(words) == 2, "of the units in use, and of the jobs that wait"
 
 
 def test_the_front_has_who_is_beaten_by_nobody() -> None:
@@ -209,8 +233,41 @@ def test_percentiles_of_the_wait_are_of_all_seeds(kit: Any) -> None:
     assert re.findall("<td>([^<]*)</td>", row) == ["5.00", "15.00", "24.00", "27.00", "29.40", "30.00"]
 
 
-def test_a_distribution_begins_at_the_least_value_that_is_drawn() -> None:
-    assert series.distribution([0, 1, 4, 5], 2, 3) == [(2, 0), (2, 1 / 3), (4, 2 / 3), (5, 1)]
+def test_a_distribution_is_a_step_function() -> None:
+    """A third of the jobs waits for nothing, which is where the axis begins."""
+    corners = [(1, 0), (1, 0), (1, 1 / 3), (590, 1 / 3), (590, 2 / 3), (880, 2 / 3), (880, 1), (1000, 1)]
+    assert series.distribution([0, 590, 880], 1, 1000, 500) == corners
+
+
+def test_a_distribution_of_many_values_is_right_where_it_rises() -> None:
+    corners = series.distribution([0, 1, 4, 5, 5, 9], 2, 10, 3)
+    assert corners == [(2, 0), (2, 0), (2, 2 / 6), (5, 2 / 6), (5, 5 / 6), (9, 5 / 6), (9, 1), (10, 1)]
+
+
+@pytest.mark.parametrize(
+    ("column", "best"),
+    [
+        ([(10, 2), (20, 3)], 10),
+        ([(10, 5), (20, 6)], None),
+        ([(10, 0), (20, 0)], 10),
+        ([(10, 5), (10, 5), (30, 6)], 10),
+        ([(10, 1), (10, 1)], None),
+        ([(10, 1)], None),
+        ([(10, 1), (20, 1), (11, 1)], None),
+    ],
+    ids=["apart", "overlapping", "one seed", "two alike", "all alike", "one policy", "a third one"],
+)
+def test_the_best_is_bold_where_its_interval_is_apart(
+    column: list[tuple[float, float]], best: float | None
+) -> None:
+    spreads = [Spread(mean, 0.0, margin) for mean, margin in column]
+    assert tables.best(spreads, -1) == best
+
+
+def test_the_page_states_what_bold_is(runs: list[SimulationRun]) -> None:
+    several = "<p>Bold is the best, where its interval overlaps that of no other policy.</p>"
+    assert several in pages.page(runs)
+    assert "<p>Bold is the best.</p>" in pages.page(runs[::2])
 
 
 def test_columns_of_the_page_are_those_of_the_table() -> None:
