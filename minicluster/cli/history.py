@@ -38,7 +38,7 @@ class Past:
 
 
 def of_instance(instance: Instance) -> tuple[list[Past], int]:
-    """Return the jobs that an instance has run, and its number of cores."""
+    """Return the jobs that an instance has run, and the number of cores of the brokers that are online."""
     jobs = instance.jobs.find(limit=0)
     past = [
         Past(
@@ -55,7 +55,8 @@ def of_instance(instance: Instance) -> tuple[list[Past], int]:
         for job in jobs
         if job.t_run and (job.t_cleanup or job.t_inactive) and job.ncores
     ]
-    return past, instance.nodes.resources().all.cores
+    resources = instance.nodes.resources()
+    return past, resources.all.cores - resources.offline.cores
 
 
 def of_dump(path: str) -> list[Past]:

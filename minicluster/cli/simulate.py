@@ -121,6 +121,10 @@ def _history(ctx: typer.Context, source: str, size: int, oversized: Oversized) -
     if "/" in source or Path(source).is_file():
         return history.workload(history.of_dump(source), size, source, oversized)
     past, cores = chosen(ctx).ask(source, history.of_instance)
+    if past and not size:
+        print_notice(
+            f"simulating {source} on {cores} cores, all that it has now; --size takes another number"
+        )
     return history.workload(past, size or cores, source, oversized)
 
 

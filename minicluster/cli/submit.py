@@ -112,7 +112,7 @@ def _send(backend: Backend, name: str, requests: Sequence[JobRequest], then: Aft
         jobids = [_submitted(instance, request, sent, then) for request in requests]
         if never:
             what = f"{sent[0]} can never" if len(sent) == 1 else "none of these jobs can ever"
-            PlainReporter().notice(f"{what} run here: {never}")
+            PlainReporter().notice(f"{what} run here, even at the cluster's largest size: {never}")
         return _ended(instance, jobids, then)
 
     with goes_on(Whose(name, lambda: backend.words), sent):

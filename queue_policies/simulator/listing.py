@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 JOB_COLUMNS = (
     "workload", "policy", "seed", "job", "kind", "user", "priority", "submitted", "started", "ended", "end",
     "wait", "turnaround", "first_size", "last_size", "unit_seconds", "grows", "shrinks", "refusals",
-    "restarts", "preemptions", "idle",
+    "restarts", "preemptions", "idle", "min", "max", "malleable", "limit",
 )  # fmt: skip
 
 
@@ -53,12 +53,12 @@ def job_rows(runs: Sequence[SimulationRun]) -> Iterator[tuple[Any, ...]]:
     """Yield a row for each job of each run: JOB_COLUMNS."""
     for run in runs:
         workload, policy, seed = run.outcome.workload, run.policy, run.seed
-        for job in run.outcome.jobs:
+        for job, requested in zip(run.outcome.jobs, run.outcome.requested, strict=True):
             yield (
                 workload, policy, seed, job.id, job.kind, job.user, job.priority, job.submitted, job.started,
                 job.ended, job.end, job.wait, job.turnaround, job.sizes[0][1], job.sizes[-2][1],
                 job.unit_seconds(), job.grows, job.shrinks, job.refusals, job.restarts, job.preemptions,
-                job.idle,
+                job.idle, *requested,
             )  # fmt: skip
 
 

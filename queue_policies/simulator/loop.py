@@ -10,7 +10,7 @@ from queue_policies.decision import decide, stuck
 from queue_policies.records import Change, Grow, Happened, Preempt, Shrink, Start, State, WakeAt
 from queue_policies.simulator.calendar import Calendar
 from queue_policies.simulator.execution import SimulatedExecution
-from queue_policies.simulator.outcome import RunOutcome
+from queue_policies.simulator.outcome import Requested, RunOutcome
 from queue_policies.simulator.simulation_options import SimulationOptions
 
 if TYPE_CHECKING:
@@ -91,6 +91,10 @@ class _Simulation:
             self._workload.unit,
             tuple(outcomes[job.id] for job in self._workload.jobs),
             self._decisions,
+            tuple(
+                Requested(job.min, job.max, job.malleable and job.min < job.max, job.limit)
+                for job in self._workload.jobs
+            ),
         )
 
     def _can_decide(self) -> bool:

@@ -59,6 +59,17 @@ class JobOutcome(NamedTuple):
         return sum((end - begin) * size for begin, end, size in self.spans())
 
 
+class Requested(NamedTuple):
+    """What a job asked for: a rigid one has one size, `min` = `max`."""
+
+    min: int
+    max: int
+    malleable: bool
+    """Whether it may be resized while it runs; else one with several sizes is moldable."""
+    limit: float
+    """In seconds; inf: none."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
     """The outcome of a run: the jobs in the order of their submission, and the number of decisions."""
@@ -72,6 +83,8 @@ class RunOutcome:
     """What the units are, such as `nodes` or `slots`."""
     jobs: tuple[JobOutcome, ...]
     decisions: int
+    requested: tuple[Requested, ...] = ()
+    """What each job asked for, in their order."""
 
     @property
     def begin(self) -> float:

@@ -205,7 +205,8 @@ def test_a_job_is_submitted_and_followed(call: Call, option: str, expected: tupl
 
 
 def test_a_job_that_can_never_run_is_reported_at_submission(call: Call) -> None:
-    never = "minicluster: ƒJF can never run here: unsatisfiable request: 9 cores\n"
+    where = "can never run here, even at the cluster's largest size"
+    never = f"minicluster: ƒJF {where}: unsatisfiable request: 9 cores\n"
     assert call("submit", "mc", "-n", "9", "true") == (0, "ƒJF\n", never)
 
 
@@ -217,8 +218,11 @@ def test_render_plans_for_its_site(call: Call) -> None:
 
 def test_simulate_reads_what_has_run(call: Call) -> None:
     call("submit", "mc", "true")
-    code, out, err = call("simulate", "--from", "mc", "--policy", "fcfs", "-j", "1", "-o", "json")
-    assert (code, len(json.loads(out))) == (0, 1), err
+    words = ("simulate", "--from", "mc", "--policy", "fcfs", "-j", "1", "-o", "json")
+    code, out, err = call(*words)
+    size = "minicluster: simulating mc on 2 cores, all that it has now; --size takes another number\n"
+    assert (code, len(json.loads(out)), err) == (0, 1, size)
+    assert call(*words, "--size", "64")[::2] == (0, "")
 
 
 def test_options_of_other_back_ends_are_refused(call: Call) -> None:

@@ -42,7 +42,7 @@ JOBS = (
 
 
 class _Instance:
-    """Knows some jobs; the one called a says that it is elastic. It is all parts of the port."""
+    """Knows some jobs, of which a is elastic; 6 cores are online. It is all parts of the port."""
 
     @property
     def jobs(self) -> _Instance:
@@ -57,7 +57,7 @@ class _Instance:
         return SimpleNamespace(attributes={"elastic": {"min": 1, "max": 8}} if jobid == 20 else {})
 
     def resources(self) -> Any:
-        return SimpleNamespace(all=SimpleNamespace(cores=6))
+        return SimpleNamespace(all=SimpleNamespace(cores=16), offline=SimpleNamespace(cores=10))
 
 
 def test_jobs_that_have_run_come_in_the_order_of_their_submission() -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 HERE = {"PATH": "/bin", "A": "1"}
 LEAD = {"PATH": "/pod/bin", "A": "pod"}
+LARGEST = "even at the cluster's largest size"
 NEVER = "unsatisfiable request: 99 cores"
 
 
@@ -167,9 +168,12 @@ def test_a_job_that_can_never_run_is_submitted_and_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], recorder: Recorder
 ) -> None:
     assert _end(monkeypatch, "mc", "-c", "99", "prog") == 0
-    assert capsys.readouterr() == ("ƒ2\n", f"minicluster: ƒ2 can never run here: {NEVER}\n")
+    assert capsys.readouterr() == ("ƒ2\n", f"minicluster: ƒ2 can never run here, {LARGEST}: {NEVER}\n")
     assert _end(monkeypatch, "mc", "--cc", "0-1", "--quiet", "-c", "99", "prog") == 0
-    assert capsys.readouterr() == ("", f"minicluster: none of these jobs can ever run here: {NEVER}\n")
+    assert capsys.readouterr() == (
+        "",
+        f"minicluster: none of these jobs can ever run here, {LARGEST}: {NEVER}\n",
+    )
 
 
 def _script(tmp_path: Path, text: str) -> str:

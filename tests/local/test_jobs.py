@@ -44,7 +44,8 @@ def test_what_a_submission_may_ask_for(up: Machine, tmp_path: Path) -> None:
 
     done = up.good("submit", "mc", "-c", "9", "true")
     job = done.stdout.strip()
-    assert f"minicluster: {job} can never run here: unsatisfiable request: need 1 slot(s) of 9" in done.stderr
+    where = "can never run here, even at the cluster's largest size"
+    assert f"minicluster: {job} {where}: unsatisfiable request: need 1 slot(s) of 9" in done.stderr
     (row,) = up.rows("jobs", "mc", job)
     assert (row["state"], row["command"], row["t_run"]) == ("FAILED", ["true"], None)
     assert row["info"].startswith("unsatisfiable request: need 1 slot(s) of 9 core(s)")

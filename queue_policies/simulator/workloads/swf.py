@@ -186,9 +186,13 @@ def _read_sidecar(path: Path) -> Iterator[Elasticity]:
             position = f"{path}, line {rows.line_num}"
             try:
                 job, least, most, parallel, malleable = row
-                line = Elasticity(int(job), int(least), int(most), float(parallel), bool(int(malleable)))
+                line = Elasticity(int(job), int(least), int(most), float(parallel), malleable.strip() == "1")
             except ValueError as error:
                 raise WorkloadError(f"{position}: {error}; needed is {','.join(SIDECAR)}") from error
+            if malleable.strip() not in {"0", "1"}:
+                raise WorkloadError(
+                    f"{position}: malleable is {malleable}; it is 0 (moldable) or 1 (malleable)"
+                )
             if not 0 <= line.parallel <= 1:
                 raise WorkloadError(f"{position}: parallel is {line.parallel:g}; it is a share from 0 to 1")
             yield line

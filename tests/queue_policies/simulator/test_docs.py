@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from queue_policies import plugins
+from queue_policies.simulator import listing
 from queue_policies.simulator.selection import choices
 from queue_policies.simulator.workloads import catalogue
 
@@ -36,6 +37,13 @@ def test_every_workload_is_there_with_its_settings(name: str) -> None:
     for setting, default in catalogue.settings(name).items():
         shown = str(default).lower() if isinstance(default, bool) else f"{default:g}"
         assert f"`{setting}` ({shown})" in row
+
+
+def test_every_column_of_the_rows_of_jobs_is_there() -> None:
+    begin = TEXT.index("| column of a row a job |")
+    assert re.findall(
+        "`(.*?)`", "".join(re.findall(r"^\|[^|]*", TEXT[begin : TEXT.index("\n\n", begin)], re.MULTILINE))
+    ) == [*listing.JOB_COLUMNS]
 
 
 def test_the_scripts_are_there_with_these_options() -> None:

@@ -50,6 +50,16 @@ def test_csv_has_a_row_a_job(runs: list[SimulationRun], tmp_path: Path) -> None:
     assert float(rows[0]["unit_seconds"]) == job.unit_seconds()
 
 
+def test_a_row_has_what_the_job_asked_for(kit: Any, tmp_path: Path) -> None:
+    """The last columns; those before them stay where they were."""
+    jobs = (kit.rigid(1, 4, 10, limit=60.0), kit.malleable(2, 1, 8, 10))
+    runs = experiment.run(Experiment("", ("moldable",), workload=kit.workload(*jobs)))
+    listing.write_csv(str(tmp_path / "out.csv"), runs)
+    head, *rows = ((tmp_path / "out.csv").read_text()).splitlines()
+    assert head.endswith(",preemptions,idle,min,max,malleable,limit")
+    assert [row.split(",")[-4:] for row in rows] == [["4", "4", "False", "60.0"], ["1", "8", "True", "inf"]]
+
+
 def test_parquet_has_the_same_rows(runs: list[SimulationRun], tmp_path: Path) -> None:
     listing.write_parquet(str(tmp_path / "out.parquet"), runs)
     rows = parquet.read_table(tmp_path / "out.parquet").to_pylist()

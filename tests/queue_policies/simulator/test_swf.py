@@ -137,6 +137,14 @@ def test_a_sidecar_reports_which_jobs_are_elastic(tmp_path: Path) -> None:
             "line 2: parallel is 1.5; it is a share from 0 to 1",
         ),
         (
+            "job,min,max,parallel,malleable\n1,1,4,0.9,yes\n",
+            "line 2: malleable is yes; it is 0 (moldable) or 1 (malleable)",
+        ),
+        (
+            "job,min,max,parallel,malleable\n1,1,4,0.9,2\n",
+            "line 2: malleable is 2; it is 0 (moldable) or 1 (malleable)",
+        ),
+        (
             "job,min,max,parallel,malleable\n1,6,4,0.9,1\n",
             "job 1: min is 6 and max 4; min must not be larger",
         ),
