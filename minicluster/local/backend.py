@@ -67,6 +67,7 @@ class LocalBackend(Backend):
             policy=request.policy,
             engine=self.given["engine"],
             restore=self.given["restore"],
+            decisions=self.given["decisions"],
             oversubscribe=self.given["oversubscribe"],
         )
         then = f": minicluster submit {name} -- COMMAND, minicluster down {name}"
@@ -266,6 +267,12 @@ KIND = BackendKind(
             ("--restore",),
             "Begin with the jobs that `down --dump` saved. They run as you: give a dump that you trust.",
             metavar="DUMP",
+            commands=_UP,
+        ),
+        BackendOption(
+            ("--decisions",),
+            "Append each decision of the queue policy to this file (embedded engine).",
+            metavar="FILE",
             commands=_UP,
         ),
         BackendOption(

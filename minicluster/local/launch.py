@@ -35,6 +35,7 @@ def up(  # noqa: PLR0913 - an option each
     policy: str = "",
     engine: str = "auto",
     restore: str = "",
+    decisions: str = "",
     oversubscribe: bool = False,
 ) -> str:
     """Bring a persistent cluster up, and return its name. Raises LocalError."""
@@ -43,6 +44,8 @@ def up(  # noqa: PLR0913 - an option each
     site.check_brokers(asked.cluster.spec.size, oversubscribe=oversubscribe)
     if restore and not (Path(restore).is_file() and os.access(restore, os.R_OK)):
         raise UsageProblem(f"--restore {restore}: there is no such file, or it cannot be read")
+    if decisions:
+        _check_appendable(Path(decisions))
     called = source.cluster.metadata.name
     task = {
         "text": document.text,
@@ -52,6 +55,7 @@ def up(  # noqa: PLR0913 - an option each
         "policy": policy,
         "engine": engine,
         "restore": str(Path(restore).resolve()) if restore else "",
+        "decisions": str(Path(decisions).resolve()) if decisions else "",
         "working_directory": str(Path.cwd()),
     }
     with Interrupts() as interrupts:
@@ -66,6 +70,14 @@ def up(  # noqa: PLR0913 - an option each
             raise
     _let_go(process)
     return called
+
+
+def _check_appendable(path: Path) -> None:
+    """Raise UsageProblem for a file to which decisions cannot be appended."""
+    if not path.parent.is_dir():
+        raise UsageProblem(f"--decisions {path}: there is no directory {path.parent}")
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageProblem(f"--decisions {path}: cannot be written; needed is the name of a file")
 
 
 def _claimed(name: str) -> ClusterDirectory:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -45,9 +46,13 @@ def prepare(
     engine: Engine,
     working_directory: Path,
     notice: Notice,
+    *,
     restore: str = "",
+    decisions: str = "",
 ) -> Prepared:
     """Make the plan of a document, and write its files. `notice` receives what differs from Kubernetes.
+
+    `decisions` is the file to which the embedded instance appends those of its queue policy.
 
     Raises UsageProblem, PortTaken, minicluster.plan.PlanError.
     """
@@ -55,11 +60,15 @@ def prepare(
     _check_settings(cluster, engine)
     if restore:
         _check_dump(restore, engine)
+    if decisions and engine.name != "embedded":
+        raise UsageProblem("--decisions: real Flux records none; --engine embedded does")
     if text := gpu_notice(cluster):
         notice(text)
     with contextlib.ExitStack() as ports:
         plan, mapping = _planned(source, cluster, directory, ports)
         _write_files(plan.objects, directory)
+        if decisions:
+            _record(decisions, directory)
         links, unlinked = volumes.link(mapping, directory)
         for text in unlinked:
             notice(text)
@@ -144,6 +153,16 @@ def _write_files(objects: tuple[Object, ...], directory: ClusterDirectory) -> No
             descriptor = os.open(directory.curve, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400)
             with os.fdopen(descriptor, "w") as file:
                 file.write(certificate)
+
+
+def _record(decisions: str, directory: ClusterDirectory) -> None:
+    """Add the key to broker.toml by which the embedded instance records decisions."""
+    import tomli_w
+
+    file = directory.config / "broker.toml"
+    tables = tomllib.loads(file.read_text())
+    tables["minicluster"] = {**tables.get("minicluster", {}), "decisions": decisions}
+    file.write_text(tomli_w.dumps(tables))
 
 
 def _write_engine(directory: ClusterDirectory) -> None:

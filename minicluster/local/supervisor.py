@@ -203,7 +203,13 @@ def _prepared(directory: ClusterDirectory, task: Message, notice: Notice) -> tup
     source = dataclasses.replace(source, cluster=documents.kept_up(source.cluster))
     source = documents.with_request(source, size=task["size"], policy=task["policy"])
     prepared = preparation.prepare(
-        source, directory, engine(task["engine"]), Path(task["working_directory"]), notice, task["restore"]
+        source,
+        directory,
+        engine(task["engine"]),
+        Path(task["working_directory"]),
+        notice,
+        restore=task["restore"],
+        decisions=task["decisions"],
     )
     pid, start = state_file.own_identity()
     spec = prepared.cluster.spec

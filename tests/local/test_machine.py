@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import socket
 import subprocess
+import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
 
-from minicluster.local import documents, prompt, site
+from minicluster.backends.documents import DocumentText
+from minicluster.cli.reporting import PlainReporter
+from minicluster.local import documents, launch, prompt, site
 from minicluster.local.errors import SizeRefused, UsageProblem
 from minicluster.local.preparation import prepare
 from minicluster.local.site import Engine
@@ -94,11 +97,22 @@ def test_gpus_are_noticed(
     assert site.gpu_notice(cluster) == notice
 
 
-def _prepare(tmp_path: Path, engine: str, scheduler: str = "{}", restore: str = "") -> None:
+def _prepare(
+    tmp_path: Path, engine: str, scheduler: str = "{}", restore: str = "", decisions: str = ""
+) -> None:
     directory = ClusterDirectory(tmp_path / "mc")
     directory.config.mkdir(parents=True)
     parsed = documents.parse(document(scheduler=scheduler), "x.yaml")
-    with prepare(parsed, directory, Engine(engine, "/x/flux"), tmp_path, print, restore).ports:
+    made = prepare(
+        parsed,
+        directory,
+        Engine(engine, "/x/flux"),
+        tmp_path,
+        print,
+        restore=restore,
+        decisions=decisions,
+    )
+    with made.ports:
         pass
 
 
@@ -141,6 +155,36 @@ def test_an_engines_dump_is_refused_by_the_other_engine(tmp_path: Path) -> None:
     (tmp_path / "saved.dump").write_bytes(b"SQLite format 3\0" + bytes(84))
     with pytest.raises(UsageProblem, match=r"--restore .*saved\.dump"):
         _prepare(tmp_path, "flux", restore=str(tmp_path / "saved.dump"))
+
+
+def test_decisions_are_recorded_by_the_brokers_configuration(tmp_path: Path) -> None:
+    _prepare(tmp_path, "embedded", "{queuePolicy: easy}", decisions="/x/log")
+    ours = tomllib.loads((tmp_path / "mc" / "etc" / "broker.toml").read_text())["minicluster"]
+    assert (ours["queue-policy"], ours["decisions"]) == ("easy", "/x/log")
+
+
+def test_real_flux_records_no_decisions(tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem) as error:
+        _prepare(tmp_path, "flux", decisions="/x/log")
+    assert str(error.value) == "--decisions: real Flux records none; --engine embedded does"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("none/log", "--decisions none/log: there is no directory none"),
+        (".", "--decisions .: cannot be written; needed is the name of a file"),
+    ],
+    ids=["no directory", "a directory"],
+)
+def test_decisions_that_cannot_be_written_are_refused_before_a_broker_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = DocumentText(document(), "x.yaml")
+    with pytest.raises(UsageProblem) as error:
+        launch.up(given, PlainReporter(), decisions=path)
+    assert str(error.value) == message
 
 
 def test_a_port_is_the_brokers_alone_before_and_while_they_run() -> None:
