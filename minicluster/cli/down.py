@@ -20,7 +20,7 @@ class _Down(BackendCommand):
         """Parse the arguments, with the value for any file behind an option --dump without a value."""
         from minicluster.backends.port import ANY_FILE
 
-        words = zip(args, [*args[1:], "-"], strict=True)
+        words = zip(args, [*args[1:], "-"], strict=False)  # without any argument the second has one more
         alone = [word == "--dump" and after.startswith("-") for word, after in words]
         given = [f"{word}={ANY_FILE}" if bare else word for word, bare in zip(args, alone, strict=True)]
         return super().parse_args(ctx, given)

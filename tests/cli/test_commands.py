@@ -99,6 +99,28 @@ def test_an_unknown_command_ends_with_2() -> None:
     assert "dance" in done.stderr
 
 
+@pytest.mark.parametrize("command", sorted(commands.ORDER))
+def test_a_command_without_arguments_has_no_traceback(command: str, tmp_path: Path) -> None:
+    """It does what it can, or its message names what is missing."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("KUBE", "MINICLUSTER_"))}
+    done = subprocess.run(
+        [sys.executable, "-m", "minicluster.cli", command],
+        env={**kept, "HOME": str(tmp_path), "MINICLUSTER_RUNTIME_DIR": str(tmp_path / "m")},
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ("Traceback" in done.stderr, done.returncode in {0, 1, 2}) == (False, True), done.stderr
+    assert done.stdout + done.stderr
+
+
+def test_a_cluster_that_is_to_end_is_named() -> None:
+    done = _call("down")
+    assert (done.returncode, "Missing argument 'NAME'" in done.stderr) == (2, True), done.stderr
+
+
 def test_the_version() -> None:
     assert _call("--version").stdout.startswith("minicluster 0.")
 
