@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from typing import Annotated
@@ -9,8 +10,13 @@ from typing import Annotated
 import typer
 
 from minicluster.cli.help_text import PlainCommand
+from minicluster.cli.reporting import print_warning
 
 app = typer.Typer(add_completion=False)
+
+
+_SHELL = re.compile(r"[\s|&;<>]")
+"""What stands between the words of a shell, and seldom in a program's name."""
 
 
 class _Init(PlainCommand):
@@ -56,6 +62,11 @@ def init(  # noqa: PLR0913, PLR0917 - an option each
     """
     from minicluster.document import loading, request
 
+    if command and len(command) == 1 and _SHELL.search(command[0]):
+        print_warning(
+            f"{command[0]!r} is taken for one program's name; a line for a shell is written"
+            f" -- sh -c {shlex.quote(command[0])}"
+        )
     asked = request.DocumentRequest(
         command=tuple(command or ()),
         name=name,

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from dataclasses import dataclass
+from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 from minicluster.document.errors import UnwritableCommand
@@ -18,6 +19,10 @@ IMAGE = "ubuntu:24.04"
 GPU = "nvidia.com/gpu"
 _UNPRINTABLE = re.compile(r"[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
 """What YAML's reader refuses, or takes for the end of a line."""
+_INTERPRETER = re.compile(r"(python|pypy|perl|ruby|lua|julia|rscript|node|bash|dash|zsh|sh)[\d.]*")
+"""A program that is given another one, which is a better name."""
+_WITHOUT_VALUE = re.compile(r"-[BEIOSsu]+")
+"""Options of Python without a value."""
 _COMMENT_COLUMN = 28
 _NAME_LENGTH = 20
 """Characters of a name made of a program's: hosts' names and a directory are made from it."""
@@ -74,8 +79,12 @@ def text(asked: DocumentRequest) -> str:
 
 
 def name_of(command: tuple[str, ...]) -> str:
-    """Return the name of a MiniCluster that runs a program: `a-out` of ./a.out."""
+    """Return the name of a MiniCluster for a program: `a-out` of ./a.out, `train` of python train.py."""
     program = command[0].rpartition("/")[2].lower() if command else ""
+    if _INTERPRETER.fullmatch(program):
+        behind = dropwhile(_WITHOUT_VALUE.fullmatch, command[1:])
+        script = next(behind, "").rpartition("/")[2].lower()
+        program = program if script.startswith("-") else script.partition(".")[0] or program
     name = re.sub(r"[^a-z0-9]+", "-", program).strip("-")[:_NAME_LENGTH].strip("-")
     return name if re.match("[a-z]", name) else "minicluster"
 
@@ -87,7 +96,7 @@ def _head(asked: DocumentRequest) -> Iterator[str]:
     yield "apiVersion: flux-framework.org/v1alpha2"
     yield "kind: MiniCluster"
     yield "metadata:"
-    yield f"  name: {_quoted(asked.name) if asked.name else name_of(asked.command)}"
+    yield f"  name: {_quoted(asked.name or name_of(asked.command))}"  # YAML reads true as no text
 
 
 def _spec(asked: DocumentRequest) -> Iterator[str]:

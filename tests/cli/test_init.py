@@ -34,6 +34,15 @@ def test_init_prints_a_document(call: Call, words: str) -> None:
     assert (cluster.spec.size, cluster.spec.containers[0].command) == (2, "a.out -n 4")
 
 
+def test_init_warns_of_a_line_for_a_shell(call: Call) -> None:
+    done = call("init", "--", "sort x | uniq")
+    assert done.code == 0
+    assert done.err == (
+        "minicluster: warning: 'sort x | uniq' is taken for one program's name;"
+        " a line for a shell is written -- sh -c 'sort x | uniq'"
+    )
+
+
 def test_init_writes_a_new_file(call: Call, tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     assert call("init", "--file", str(path), "a.out") == (0, f"{path}: minicluster run {path}\n", "")

@@ -22,7 +22,7 @@ DOCUMENT = """\
 apiVersion: flux-framework.org/v1alpha2
 kind: MiniCluster
 metadata:
-  name: python
+  name: "train"
 spec:
   size: 2                   # brokers: pods on Kubernetes, processes on this machine
   tasks: 4                  # of the command, over all brokers
@@ -91,7 +91,11 @@ def test_a_broker_has_room_for_its_tasks(asked: DocumentRequest, limits: dict[st
 @pytest.mark.parametrize(
     ("command", "name"),
     [
-        pytest.param(("/usr/bin/Python3.11", "x.py"), "python3-11", id="a path"),
+        pytest.param(("/usr/bin/Python3.11",), "python3-11", id="a path"),
+        pytest.param(("/usr/bin/python3.11", "-u", "/x/Train_all.py"), "train-all", id="a script"),
+        pytest.param(("python", "-c", "print()"), "python", id="a script on the command line"),
+        pytest.param(("true",), "true", id="a word of YAML"),
+        pytest.param(("null",), "null", id="another word of YAML"),
         pytest.param(("./a.out",), "a-out", id="a dot"),
         pytest.param(("7z",), "minicluster", id="a digit first"),
         pytest.param(("a" * 60,), "a" * 20, id="long"),
