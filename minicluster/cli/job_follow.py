@@ -60,6 +60,13 @@ def wait_for_all(instance: Instance, jobids: Sequence[int]) -> int:
     return max(exit_code(instance.jobs.wait(jobid)) for jobid in jobids)
 
 
+def name_failed(instance: Instance, jobids: Sequence[int]) -> None:
+    """Print how each of these jobs ended that failed, on standard error."""
+    for job in map(instance.jobs.get, jobids):
+        if shell_code(job):
+            print_notice(f"{written(job.id)}: {outcome(job)}")
+
+
 def report_ends(instance: Instance, jobs: Sequence[Job], left: list[str], limit: float | None = None) -> int:
     """Wait until jobs have ended, print how each did, and return the greatest exit code; 0 without any.
 

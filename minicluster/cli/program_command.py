@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+ONLY = "--"
+"""In place of a cluster's name: the only one that is up. No cluster can be called so."""
+
+
 class ProgramCommand(PlainCommand):
     """A command whose arguments are one word, and then a program with its arguments.
 
@@ -50,4 +54,10 @@ class ProgramCommand(PlainCommand):
 
 
 class BackendProgramCommand(ProgramCommand, BackendCommand):
-    """A command with a program that works with clusters of any back end."""
+    """A command with a program that works with clusters of any back end; one is named before `--`."""
+
+    def arranged(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return the arguments with ONLY for the cluster where `--` is the first word."""
+        options, words = self.split(ctx, args)
+        unnamed = words and options[-1:] == ["--"]
+        return super().arranged(ctx, [*options, ONLY, *words] if unnamed else args)

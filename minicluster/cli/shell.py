@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from minicluster.cli.backend_choice import chosen
+from minicluster.cli.cluster_choice import named
 from minicluster.cli.options import ClusterArgument
-from minicluster.cli.program_command import BackendProgramCommand
+from minicluster.cli.program_command import ONLY, BackendProgramCommand
 
 app = typer.Typer(add_completion=False)
 
@@ -29,4 +30,5 @@ def shell(
 
     minicluster shell mc --on kubernetes -n research
     """
-    raise typer.Exit(chosen(ctx).shell(name, command or ()))
+    backend = chosen(ctx)
+    raise typer.Exit(backend.shell(named(backend, None if name == ONLY else name), command or ()))

@@ -10,8 +10,10 @@ import typer
 from minicluster.cli import submit_options as given
 from minicluster.cli.backend_choice import chosen
 from minicluster.cli.batch_script import SubmitCommand, text
+from minicluster.cli.cluster_choice import named
 from minicluster.cli.job_words import Whose, goes_on, written
 from minicluster.cli.options import ClusterArgument
+from minicluster.cli.program_command import ONLY
 from minicluster.cli.reporting import PlainReporter
 
 if TYPE_CHECKING:
@@ -66,7 +68,8 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
     """Send a job to a cluster, and print its id.
 
     On Kubernetes it has the environment and the working directory of the lead's pod, not yours.
-    What stands behind the program's name is the program's; `--` before it is allowed.
+    What stands behind the program's name is the program's. The only cluster need not be named before `--`.
+    Without --input standard input is empty.
 
       minicluster submit mc -n 4 lmp -in in.lj
 
@@ -78,6 +81,7 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
     from minicluster.instance.records import JobRequest
 
     backend = chosen(ctx)
+    name = named(backend, None if name == ONLY else name)
     base = backend.job_environment(name)
     job = JobRequest(tuple(command), max(tasks, nodes), nodes, cores, gpus, exclusive, name=job_name)
     limit = requests.time_limit(time_limit, minutes)
@@ -90,9 +94,7 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
     if base is None and (env or cc):
         base = _whole_environment(backend, name)
     jobs = list(requests.copies(job, env or (), requests.ids(cc), base))
-    code = _send(backend, name, jobs, AfterSubmission(wait or watch, watch, quiet))
-    if wait or watch:
-        raise typer.Exit(code)
+    raise typer.Exit(_send(backend, name, jobs, AfterSubmission(wait or watch, watch, quiet)))
 
 
 def _whole_environment(backend: Backend, name: str) -> Mapping[str, str]:
@@ -131,6 +133,9 @@ def _submitted(instance: Instance, request: JobRequest, sent: list[str], then: A
 def _ended(instance: Instance, jobids: Sequence[int], then: AfterSubmission) -> int:
     from minicluster.cli import job_follow
 
-    if then.watch:
-        return job_follow.follow_all(instance, jobids)
-    return job_follow.wait_for_all(instance, jobids) if then.wait else 0
+    if not (then.watch or then.wait):
+        return 0
+    code = (job_follow.follow_all if then.watch else job_follow.wait_for_all)(instance, jobids)
+    if code and len(jobids) > 1:
+        job_follow.name_failed(instance, jobids)
+    return code

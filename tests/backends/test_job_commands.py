@@ -114,6 +114,18 @@ def test_jobs_are_waited_for(call: Call) -> None:
     assert call("wait", good, good) == (0, f"{good}: COMPLETED\n", "")
 
 
+@pytest.mark.parametrize("option", ["--wait", "--watch"])
+def test_those_of_several_that_failed_are_named(call: Call, option: str) -> None:
+    code, out, err = call("submit", "mc", option, "--cc", "1-2", "false")
+    failed = [f"minicluster: {job}: FAILED, exit code 1" for job in out.splitlines()[:2]]
+    assert (code, len(failed), err.splitlines()) == (1, 2, failed)
+
+
+def test_one_that_failed_is_known_by_the_exit_code(call: Call) -> None:
+    code, _, err = call("submit", "mc", "--wait", "false")
+    assert (code, err) == (1, "")
+
+
 def test_a_time_that_is_over_leaves_jobs_alone(call: Call) -> None:
     """Those that have ended are reported."""
     jobs = _submitted(call, "--cc", "1-2", "--urgency", "hold", "true")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,7 +26,7 @@ SUBMITTED = [
     pytest.param("train -n 2 -- sleep 30", 2, "sleep 30", id="before the dashes"),
     pytest.param("train -n 2 sleep --help", 2, "sleep --help", id="before the program"),
     pytest.param("train --tasks=3 -c1 mpirun -n 4 ./a.out", 3, "mpirun -n 4 ./a.out", id="joined values"),
-    pytest.param("-n 2 -- train prog -n 4", 2, "prog -n 4", id="dashes before the name"),
+    pytest.param("-n 2 -- python train.py -n 4", 2, "python train.py -n 4", id="dashes and no name"),
     pytest.param("train -- -n 4", 1, "-n 4", id="a program like an option"),
     pytest.param("train env -- ls", 1, "env -- ls", id="dashes of the program"),
     pytest.param("train -- env -- ls", 1, "env -- ls", id="dashes twice"),
@@ -38,6 +39,12 @@ class Recorder:
 
     def __init__(self) -> None:
         self.requests: list[JobRequest] = []
+        self.clusters = [SimpleNamespace(name="train")]
+
+    def ask(self, name: str, work: Any) -> Any:
+        """Be the cluster train."""
+        assert name == "train"
+        return work(self)
 
     @property
     def jobs(self) -> Recorder:
@@ -68,7 +75,8 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     """Every cluster, here and on Kubernetes."""
     made = Recorder()
     for backend in (LocalBackend, KubernetesBackend):
-        monkeypatch.setattr(backend, "ask", lambda _self, _name, work: work(made))
+        monkeypatch.setattr(backend, "ask", made.ask)
+        monkeypatch.setattr(backend, "clusters", lambda _self: SimpleNamespace(clusters=made.clusters))
     monkeypatch.setattr(LocalBackend, "job_environment", lambda _self, _name: {})
     return made
 
@@ -121,6 +129,16 @@ def test_a_wrong_option_is_refused(
 ) -> None:
     assert _end(monkeypatch, *words.split()) == 2
     assert message in " ".join(capsys.readouterr().err.split())
+    assert recorder.requests == []
+
+
+def test_a_cluster_is_named_before_the_dashes_where_there_are_several(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], recorder: Recorder
+) -> None:
+    recorder.clusters.append(SimpleNamespace(name="other"))
+    assert _end(monkeypatch, "submit", "--", "python", "train.py") == 2
+    shown = " ".join(capsys.readouterr().err.replace("│", "").split())
+    assert "Invalid value for NAME: is needed: up are train, other; see `minicluster list`" in shown
     assert recorder.requests == []
 
 
