@@ -53,6 +53,8 @@ class Submit:
     """Shell words instead of `flux submit`."""
     label_output: bool = False
     """Whether each line of output carries its task's rank."""
+    passes_input: bool = False
+    """Whether tasks get the lead's standard input; else one that reads waits for somebody who attaches."""
 
 
 @dataclass(frozen=True, slots=True)

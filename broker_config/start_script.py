@@ -6,6 +6,7 @@ template decides what happens, never how a value is written.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,8 @@ They are for before SIGTERM is sent: the kernel drops a signal for which the fir
 and the pod would hold its place for its whole grace period. SigCgt is the mask of caught signals (proc(5)).
 """
 
+_NOT_OF_RUN = re.compile(r"--(b?cc|jps|prog|quiet|wa)|input")
+"""Options of `flux submit` that `flux run` does not have, and those for standard input."""
 _BASH_IF_THERE = (
     '#!/bin/sh\nif [ -z "${BASH_VERSION-}" ] && command -v bash >/dev/null; then exec bash "$0" "$@"; fi\n'
 )
@@ -199,17 +202,24 @@ def _watched(settings: BrokerSettings, words: str) -> list[str]:
     """Return lines that submit the main job and show its output until it ends.
 
     `flux submit --watch --label-io` also puts the job's id before each line, which is useless for one job.
-    So with labels the lines attach to the job instead.
+    So with labels the lines attach to the job instead. Where tasks get standard input it is `flux run` that
+    passes it on; options that it does not have, or that name another input, leave it at `flux submit`.
     """
     submit = _words("flux.submitCommand", settings.submit.command)
     flags = _flags(settings)
-    if settings.submit.label_output and not submit and not settings.submit.option_flags.strip():
+    is_plain = not (submit or settings.submit.option_flags.strip() or settings.submit.passes_input)
+    if settings.submit.label_output and is_plain:
         return [
             f"id=$({_line(settings, 'flux submit', *flags, words)}) || return",
             'flux job attach --label-io "$id"',
         ]
+    nothing = ""
+    if settings.submit.passes_input and not submit:
+        options = f"{settings.submit.option_flags} {words if words.startswith('-') else ''}"
+        submit = "flux submit" if _NOT_OF_RUN.search(options) else "flux run"
+        nothing = "--input=/dev/null" if submit == "flux submit" and "input" not in options else ""
     submit = submit or "flux submit"
-    return [_line(settings, submit, *flags, *_watching(settings, submit), words)]
+    return [_line(settings, submit, *flags, nothing, *_watching(settings, submit), words)]
 
 
 def _line(settings: BrokerSettings, *words: str) -> str:

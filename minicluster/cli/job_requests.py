@@ -64,15 +64,21 @@ def urgency_of(text: str, option: str) -> int:
 def with_shell_options(
     request: JobRequest, files: Sequence[str], settings: Iterable[str], *, label: bool
 ) -> JobRequest:
-    """Return a request with files for standard input, output, error, and with the settings of --setopt."""
+    """Return a request with files for standard input, output, error, and with the settings of --setopt.
+
+    Without a file standard input is empty: a program that reads it would else wait for an attach for ever.
+    """
     found: dict[str, Any] = {}
+    given = dict(map(jobspec.setting, settings))
+    if not files[0] and not any(name.partition(".")[0] == "input" for name in given):
+        files = ("/dev/null", *files[1:])
     for stream, path in zip(("input.stdin", "output.stdout", "output.stderr"), files, strict=True):
         if path in {"none", "kvs"}:
             found[f"{stream}.type"] = path
         elif path:
             found |= {f"{stream}.type": "file", f"{stream}.path": path}
             found |= {f"{stream}.label": True} if label and stream != "input.stdin" else {}
-    return replace(request, shell_options={**found, **dict(map(jobspec.setting, settings))})
+    return replace(request, shell_options={**found, **given})
 
 
 def with_attributes(request: JobRequest, settings: Iterable[str]) -> JobRequest:

@@ -34,8 +34,9 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """Where a lead's output goes besides the log: a file descriptor for stdout, a sink for stderr."""
+    """A lead's own streams: descriptors for stdin (None: it is empty) and stdout, a sink for stderr."""
 
+    input: int | None = None
     output: int | None = None
     errors: Sink | None = None
 
@@ -128,7 +129,7 @@ class Kubelet:
                 container.command,
                 env=dict(container.environment),
                 cwd=container.directory,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL if streams.input is None else streams.input,
                 stdout=writer if streams.output is None else streams.output,
                 stderr=writer,
                 start_new_session=True,

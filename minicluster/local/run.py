@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
+import os
 import select
 import signal
 import subprocess
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minicluster.backends.records import Times
+from minicluster.document import quorum
 from minicluster.local import preparation, prompt, state_directory, state_file
 from minicluster.local.brokers import Brokers
 from minicluster.local.cluster import LocalCluster
@@ -116,6 +119,7 @@ class _Run:
     ) -> None:
         self._request = request
         self._size = prepared.cluster.spec.size
+        self._joined = -1
         self._deadline = prepared.cluster.spec.deadline_seconds
         self._reporter = reporter
         self._interrupts = interrupts
@@ -127,9 +131,9 @@ class _Run:
     async def whole(self) -> tuple[int, Times]:
         """Bring up, wait for the command, tear down."""
         self._interrupts.watch()
-        cluster = LocalCluster(
-            self._prepared, self._reporter.notice, Streams(output=1, errors=self._errors), replace_lead=False
-        )
+        given = None if self._request.shell else _standard_input()
+        streams = Streams(output=1, errors=self._errors, input=given)
+        cluster = LocalCluster(self._prepared, self._reporter.notice, streams, replace_lead=False)
         try:
             async with self._limited():
                 exit_code = await self._bring_up_and_wait(cluster)
@@ -161,20 +165,26 @@ class _Run:
                 await cluster.lead.main_started()
         finally:
             progress.cancel()
+        self._report_all_joined(cluster)
         self._ready = time.monotonic()
         self._reporter.started()
         if self._request.shell and not cluster.lead.ended:
             return await self._shell(cluster)
         return self._exit_code(cluster, await cluster.lead.outcome())
 
+    def _report_all_joined(self, cluster: LocalCluster) -> None:
+        """Report that all have joined where the command began before that was seen."""
+        begun = self._request.shell or (cluster.directory.run(0) / MAIN_STARTED).exists()
+        if begun and self._joined != self._size == quorum(self._prepared.cluster.spec):
+            self._reporter.bring_up(self._size, self._size)
+
     async def _progress(self, cluster: LocalCluster) -> None:
-        last = -1
         deadline = time.monotonic() + PROGRESS_TIMEOUT
         while True:
             joined = cluster.joined(self._size)
-            if joined != last:
+            if joined != self._joined:
                 self._reporter.bring_up(joined, self._size)
-                last = joined
+                self._joined = joined
             if joined < self._size and time.monotonic() > deadline:
                 deadline += PROGRESS_TIMEOUT
                 self._name_missing(cluster)
@@ -241,6 +251,17 @@ class _Run:
         if cluster.lead.instance_ended:
             await cluster.followers_gone(FOLLOWERS_TIMEOUT)
         await cluster.stop(GRACE_PERIOD)
+
+
+def _standard_input() -> int | None:
+    """Return the descriptor of standard input; None for a terminal, and where it is closed or cannot be read.
+
+    The tasks are in other sessions than the terminal's, so its keys for signals would not reach them.
+    """
+    if sys.__stdin__ is None:
+        return None
+    is_readable = fcntl.fcntl(0, fcntl.F_GETFL) & os.O_ACCMODE != os.O_WRONLY
+    return 0 if is_readable and not os.isatty(0) else None
 
 
 def _is_hung_up(terminal: int) -> bool:

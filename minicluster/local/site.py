@@ -99,6 +99,7 @@ def local_site(
     return Site(
         cores=max(1, cores_of_machine() // max(cluster.spec.size, 1)),
         label_output=cluster.spec.tasks != 1,
+        passes_input=True,
         endpoints=endpoints(hosts, _port(cluster), ports),
         config_dir=str(directory.config),
         curve_dir=str(directory.path),

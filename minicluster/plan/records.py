@@ -42,6 +42,8 @@ class Site:
     """Where brokers find the certificate."""
     label_output: bool = False
     """Whether each line of the main command's output begins with its task's rank."""
+    passes_input: bool = False
+    """Whether the main command gets the lead's standard input."""
     curve_path: str = f"{RUN_DIR}/{CURVE_FILE}"
     """Where a broker keeps its own copy of the certificate (mode 0400)."""
     flux_files: FluxFiles = INSTALLED

@@ -113,6 +113,7 @@ TABLE = {
         "mc",
         size=2,
         command=Command("hostname"),
+        submit=Submit(passes_input=True),
         network=NetworkSettings(
             endpoints=(BrokerEndpoint("mc-0", "tcp://127.0.0.1:4711", "tcp://127.0.0.1:4711"),)
         ),

@@ -217,3 +217,33 @@ class TestInteractive:
         process.terminate()
         process.communicate(timeout=20)
         assert f"-Scontent.restore={pod.directory}/dump.tgz" in pod.call("broker")
+
+
+class TestStandardInput:
+    """Submit.passes_input: on a machine of one's own the command reads what the user gives."""
+
+    def test_the_command_gets_it(self, pod):
+        """`flux run` passes it on, and shows the output."""
+        pod.start(settings("cat", submit=Submit(passes_input=True, option_flags="-c 2")))
+        assert pod.call("run")[2:] == ["-n1", MAIN, "-c", "2", "cat"]
+
+    def test_labels_stay(self, pod):
+        """`flux run` has no id before them."""
+        pod.start(settings("cat", submit=Submit(passes_input=True, label_output=True)))
+        assert pod.call("run")[2:] == ["-n1", MAIN, "--label-io", "cat"]
+
+    @pytest.mark.parametrize(
+        ("line", "flags", "empty"),
+        [
+            pytest.param("cat", "--cc=1-2", ["--input=/dev/null"], id="several jobs"),
+            pytest.param("--bcc=1-2 cat", "", ["--input=/dev/null"], id="several jobs of the line"),
+            pytest.param("cat", "--input=x", [], id="another input"),
+            pytest.param("cat", "-o input.stdin.type=service", [], id="a setting"),
+        ],
+    )
+    def test_options_that_only_submit_has_leave_it_empty(self, pod, line, flags, empty):
+        """A program that reads does not wait for ever."""
+        pod.start(settings(line, submit=Submit(passes_input=True, option_flags=flags)))
+        words = pod.call("submit")
+        assert "--watch" in words
+        assert [word for word in words if word == "--input=/dev/null"] == empty

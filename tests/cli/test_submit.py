@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 HERE = {"PATH": "/bin", "A": "1"}
 LEAD = {"PATH": "/pod/bin", "A": "pod"}
 LARGEST = "even at the cluster's largest size"
+EMPTY_INPUT = {"input.stdin.type": "file", "input.stdin.path": "/dev/null"}
 NEVER = "unsatisfiable request: 99 cores"
 
 
@@ -89,8 +90,16 @@ OPTIONS = [
         },
         id="files",
     ),
-    pytest.param("--error none", {"shell_options": {"output.stderr.type": "none"}}, id="no-file"),
-    pytest.param("-o verbose -o a.b=2", {"shell_options": {"verbose": 1, "a.b": 2}}, id="shell"),
+    pytest.param("", {"shell_options": EMPTY_INPUT}, id="no input"),
+    pytest.param(
+        "-o input.stdin.type=service", {"shell_options": {"input.stdin.type": "service"}}, id="attached input"
+    ),
+    pytest.param(
+        "--error none", {"shell_options": {**EMPTY_INPUT, "output.stderr.type": "none"}}, id="no-file"
+    ),
+    pytest.param(
+        "-o verbose -o a.b=2", {"shell_options": {**EMPTY_INPUT, "verbose": 1, "a.b": 2}}, id="shell"
+    ),
     pytest.param(
         "-S user.elastic.min=1 -S x.y=z",
         {"attributes": {"elastic": {"min": 1}}, "system": {"x": {"y": "z"}}},
@@ -99,7 +108,7 @@ OPTIONS = [
     pytest.param("--env B=$A$A --env=-PATH", {"environment": {"A": "1", "B": "11"}}, id="environment"),
     pytest.param(
         "--env R={{taskid}}",
-        {"shell_options": {"env-expand": {"R": "{{taskid}}"}}},
+        {"shell_options": {**EMPTY_INPUT, "env-expand": {"R": "{{taskid}}"}}},
         id="environment-template",
     ),
 ]

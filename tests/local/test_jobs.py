@@ -42,6 +42,9 @@ def test_what_a_submission_may_ask_for(up: Machine, tmp_path: Path) -> None:
     batch = up.good("submit", "mc", "--batch", "--quiet", "--watch", script, "brokers:")
     assert batch.stdout == "0: brokers: 2\n"
 
+    done = up.good("submit", "mc", "--quiet", "--watch", "sh", "-c", "cat; echo nothing")
+    assert done.stdout == "nothing\n"  # and `cat` does not wait for ever
+
     done = up.good("submit", "mc", "-c", "9", "true")
     job = done.stdout.strip()
     where = "can never run here, even at the cluster's largest size"

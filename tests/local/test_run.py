@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
 import signal
+import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from local_machine import Machine, document, eventually
 
+from minicluster.local.cluster import LocalCluster
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -45,6 +50,15 @@ def test_reports_how_long_each_part_took(embedded: Machine, tmp_path: Path) -> N
 def test_reports_once_that_the_image_is_not_used(embedded: Machine, tmp_path: Path) -> None:
     done = embedded.run(document(tmp_path, command="true"))
     assert done.stderr.count("commands run on this machine, not in the image test") == 1
+
+
+def test_that_all_have_joined_is_reported_of_a_short_run(
+    embedded: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the command begins before anybody has counted the brokers again."""
+    monkeypatch.setattr(LocalCluster, "joined", lambda _cluster, _size: 0)
+    done = embedded.run(document(tmp_path, command="true"))
+    assert done.stderr.count("minicluster: 2 of 2 brokers have joined\n") == 1, done.stderr
 
 
 def test_quiet_prints_only_what_the_command_prints(embedded: Machine, tmp_path: Path) -> None:
@@ -130,6 +144,53 @@ def test_batch_names_the_files_that_stay(embedded: Machine, tmp_path: Path) -> N
     done = embedded.run(document(tmp_path, batch=True, logs=str(kept), command="echo one"))
     assert f"job 0 ended with 0: {kept}/job-0.out" in done.stdout
     assert (kept / "job-0.out").read_text() == "one\n"
+
+
+@pytest.mark.parametrize(
+    ("container", "shown"),
+    [
+        pytest.param({"command": "cat"}, "one\ntwo\n", id="a program"),
+        pytest.param({"command": "cat", "launcher": True}, "one\ntwo\n", id="a launcher"),
+        pytest.param({"command": "wc -l", "batch": True}, "2\njob 0 ended with 0\n", id="the first job"),
+    ],
+)
+def test_standard_input_reaches_the_command(
+    machine: Machine, tmp_path: Path, container: dict[str, Any], shown: str
+) -> None:
+    path = document(tmp_path, spec={"tasks": 1}, size=1, **container)
+    done = machine.run(path, "--quiet", input="one\ntwo\n")
+    assert (done.returncode, done.stdout) == (0, shown), done.stderr
+
+
+def test_every_task_gets_standard_input(machine: Machine, tmp_path: Path) -> None:
+    """As with `flux run`, each of them gets all of it."""
+    done = machine.run(document(tmp_path, spec={"tasks": 2}, command="cat"), "--quiet", input="one\n")
+    assert sorted(done.stdout.splitlines()) == ["0: one", "1: one"], done.stderr
+
+
+def _closed() -> dict[str, Any]:
+    return {"preexec_fn": lambda: os.close(0)}
+
+
+def _write_only() -> dict[str, Any]:
+    return {"stdin": os.open(os.devnull, os.O_WRONLY)}
+
+
+def _terminal() -> dict[str, Any]:
+    return {"stdin": pty.openpty()[1]}
+
+
+def _empty() -> dict[str, Any]:
+    return {"stdin": subprocess.DEVNULL}
+
+
+@pytest.mark.parametrize("given", [_closed, _write_only, _terminal, _empty])
+def test_a_program_that_waits_for_input_ends_where_there_is_none(
+    embedded: Machine, tmp_path: Path, given: Callable[[], dict[str, Any]]
+) -> None:
+    path = document(tmp_path, command="cat", size=1, spec={"tasks": 1})
+    done = embedded.run(path, "--quiet", "--timeout", "30", **given())
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_a_job_that_ignores_sigterm_is_ended(machine: Machine, tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ def broker_settings(cluster: MiniCluster, site: Site) -> to.BrokerSettings:
             option_flags=spec.flux.option_flags,
             command=spec.flux.submit_command,
             label_output=site.label_output,
+            passes_input=site.passes_input,
         ),
         wrap=spec.flux.wrap,
         environment=spec.flux.environment,

@@ -373,7 +373,7 @@ program() {
         flux job attach "$job"
         return
     fi
-    flux submit -n1 --setattr=user.minicluster.main=true --quiet --watch hostname
+    flux run -n1 --setattr=user.minicluster.main=true hostname
 }
 
 if [ "${1-}" = main ]; then
