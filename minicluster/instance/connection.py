@@ -33,6 +33,11 @@ def connect(uri: str | None = None, engine: EngineChoice = "auto") -> Instance:
     address = uri or os.environ.get("FLUX_URI", "")
     if not address:
         raise InstanceGone("no address given and FLUX_URI is not set: name the instance, or run inside one")
+    if "://" not in address:
+        raise InstanceGone(
+            f"{address!r} is no address, as FLUX_URI has one; a cluster of this machine is found by its name:"
+            f" minicluster.local.connection.of({address!r})"
+        )
     if engine == "auto":
         engine = engine_of(address)
     if engine == "embedded":

@@ -36,6 +36,9 @@ def jobspec(request: JobRequest, *, inherit: bool = True) -> JSON:
 
 
 def _check(request: JobRequest) -> None:
+    command: object = request.command
+    if isinstance(command, str):
+        raise SubmitRefused(f"command: {command!r} is one text; give a tuple of words, as ('python', 'a.py')")
     if not request.command:
         raise SubmitRefused("command: is empty; give the program and its arguments")
     if request.script and not request.script.startswith("#!"):

@@ -160,7 +160,16 @@ class RpcJobs:
         return Collected(decode({"event": text}))
 
 
+def _check(jobid: object) -> None:
+    """Raise TypeError for an id that is a text."""
+    if isinstance(jobid, str):
+        of_text = "broker_config.formats.jobid.parse makes one of a text"
+        message = f"{jobid!r}: job ids are numbers here; {of_text}"
+        raise TypeError(message)
+
+
 def _job(links: SharedLinks, wanted: JSON, timeout: float | None) -> Job:
+    _check(wanted["id"])
     try:
         entry = links.rpc("job-list.list-id", wanted, timeout)["job"]
     except RequestRefused as refusal:
@@ -170,6 +179,7 @@ def _job(links: SharedLinks, wanted: JSON, timeout: float | None) -> Job:
 
 
 def _steer(links: SharedLinks, topic: str, jobid: int, **payload: Any) -> JSON:
+    _check(jobid)
     try:
         return links.rpc(topic, {"id": jobid, **payload})
     except RequestRefused as refusal:

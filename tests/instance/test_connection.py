@@ -56,6 +56,15 @@ def test_no_flux_at_all(tmp_path: Path) -> None:
     assert str(refusal.value) == "real Flux is needed here, but there is no flux-core on PATH"
 
 
+def test_a_cluster_is_not_found_by_its_name_here() -> None:
+    with pytest.raises(InstanceGone) as refusal:
+        connect("nb")
+    assert str(refusal.value) == (
+        "'nb' is no address, as FLUX_URI has one; a cluster of this machine is found by its name:"
+        " minicluster.local.connection.of('nb')"
+    )
+
+
 @pytest.fixture
 def broker() -> Iterator[Callable[[Callable[[socket.socket], None]], str]]:
     """Start a socket that treats its one caller as told; return its address."""

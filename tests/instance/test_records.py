@@ -16,6 +16,7 @@ from minicluster.instance import records, resource_sets, wire
 from minicluster.instance.errors import SubmitRefused
 from minicluster.instance.jobspec import jobspec
 from minicluster.instance.records import Job, JobFilter, JobRequest, JobResult, JobState, OutputChunk
+from minicluster.instance.rpc_jobs import RpcJobs
 
 PLAIN = JobRequest(("true",), environment={}, cwd="/")
 
@@ -193,3 +194,23 @@ def test_records_and_errors_import_no_more_than_the_standard_library() -> None:
     )
     completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert completed.stdout == "['broker_config', 'minicluster']\n"
+
+
+def test_a_command_is_words() -> None:
+    """A text is a sequence of characters, which would be the words."""
+    text: Any = "python a.py"
+    with pytest.raises(SubmitRefused) as refusal:
+        jobspec(JobRequest(text))
+    assert str(refusal.value) == (
+        "command: 'python a.py' is one text; give a tuple of words, as ('python', 'a.py')"
+    )
+
+
+@pytest.mark.parametrize("call", ["get", "wait", "cancel"])
+def test_an_id_that_is_a_text_is_refused(call: str) -> None:
+    nowhere: Any = None
+    with pytest.raises(TypeError) as refusal:
+        getattr(RpcJobs(nowhere, nowhere), call)("ƒABC")
+    assert str(refusal.value) == (
+        "'ƒABC': job ids are numbers here; broker_config.formats.jobid.parse makes one of a text"
+    )

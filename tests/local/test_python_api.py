@@ -28,9 +28,9 @@ def inside(machine: Machine, text: str) -> list[str]:
     return machine.good("shell", "api", "--", sys.executable, "-c", text).stdout.splitlines()
 
 
-def outside(text: str) -> str:
+def outside(text: str, **more: str) -> str:
     """Run a program outside of any cluster; return what it printed."""
-    known = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    known = {"PYTHONPATH": os.pathsep.join(sys.path), **more}
     command = [sys.executable, "-c", text]
     return subprocess.run(command, capture_output=True, text=True, check=True, env=known).stdout
 
@@ -52,6 +52,12 @@ def test_nodes_and_brokers_are_listed(cluster: Machine) -> None:
     printed = inside(cluster, program("minicluster.instance", 1))
     assert printed[0] == "2 nodes have free cores, drained: []"
     assert [line.split()[:2] for line in printed[1:]] == [["0", "api-0"], ["1", "api-1"], ["2", "api-2"]]
+
+
+def test_a_cluster_is_found_by_its_name_from_outside(cluster: Machine) -> None:
+    text = program("minicluster.instance", 2).replace('"interactive"', '"api"')
+    printed = outside(text, MINICLUSTER_RUNTIME_DIR=str(cluster.root), PATH=os.environ["PATH"])
+    assert printed.split() == ["COMPLETED", "42"]
 
 
 def test_a_program_inside_changes_the_size(cluster: Machine) -> None:
