@@ -42,6 +42,12 @@ PANELS = {
 """Our commands as --help groups and lists them: in the order in which one needs them."""
 ORDER = tuple(name for names in PANELS.values() for name in names)
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
+ELSEWHERE = {
+    "ps": "`jobs` lists jobs, `list` clusters",
+    "exec": "`shell NAME -- COMMAND` runs a command in a cluster",
+    "delete": "`down` ends a cluster, `cancel` a job",
+}
+"""What commands of other tools are called here."""
 PLUGINS = "Plug-ins"
 """The panel of plug-ins' commands, the last one."""
 
@@ -91,6 +97,8 @@ class CommandGroup(HelpLayout, TyperGroup):
     def _hint(self, name: str) -> str:
         import difflib
 
+        if name in ELSEWHERE:
+            return f"{ELSEWHERE[name]}."
         near = difflib.get_close_matches(name, self._found, 1)
         return f"did you mean {near[0]!r}?" if near else "`minicluster help` lists them."
 

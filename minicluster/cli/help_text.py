@@ -61,6 +61,8 @@ def _shown_type(parameter: Any, ctx: Any) -> str:
 
 def _usage(argument: Any, _ctx: Any) -> list[str]:
     """Return how an argument stands in the usage line: `NAME`, `[JOB]`."""
+    if argument.hidden:
+        return []
     word: str = argument.metavar or str(argument.name).upper()
     if argument.nargs != 1 and not word.rstrip("]").endswith("..."):
         word += "..."

@@ -21,9 +21,7 @@ EVERY = (*ACTIVE, "cleanup", "inactive", *RESULTS)
 """All that listings take, as `flux jobs --filter`."""
 StatesFilter = Annotated[
     str,
-    typer.Option(
-        "--states", "--state", "-S", metavar="STATES", help="In these, as in pending,failed; not with --all."
-    ),
+    typer.Option("--states", "--state", "-S", metavar="STATES", help="In these, as in pending,failed."),
 ]
 UserFilter = Annotated[str, typer.Option("--user", "-u", help="Of this user: a name or a number.")]
 QueueFilter = Annotated[str, typer.Option("--queue", "-q", metavar="QUEUE", help="In this queue.")]
@@ -81,8 +79,6 @@ class JobSelection:
 
 def selection(states: str, user: str, queue: str, pattern: str, since: str, *, every: bool) -> JobSelection:
     """Return what options ask for. Raises BadParameter."""
-    if states and every:
-        raise typer.BadParameter("either --all or --states", param_hint="--states")
     start = _past(since) if since else 0.0
     ended_too = every or start > 0
     wanted, results = states_of(states, EVERY) if states or not ended_too else (None, None)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from minicluster.document import messages, schema
@@ -60,10 +61,15 @@ def _without_none(facts: dict[str, str]) -> dict[str, str]:
     return {name: fact for name, fact in facts.items() if fact}
 
 
+_OF_KUBERNETES = {"env": "environment", "replicas": "size"}
+"""What fields of Kubernetes' own documents are called here."""
+
+
 def unknown_field(path: Path, document: Located, source: str) -> Problem:
     """Return the problem of an unknown field, with the field that was probably meant."""
     known = schema.fields(schema.at(path[:-1]))
-    near = nearest(str(path[-1]), known)
+    near = _OF_KUBERNETES.get(str(path[-1]), "")
+    near = near if near in known else nearest(str(path[-1]), known)
     elsewhere = schema.homes().get(str(path[-1]))
     if near:
         hint = f'did you mean "{near}"?'
@@ -173,6 +179,8 @@ def _hint(value: Any, path: Path, document: Located) -> str:
         return f'write "{_short(document.written.get(path, str(value)))}" in quotes'
     if kind == "string" and value is None:
         return 'write "" for an empty text'
+    if path[-1:] == ("command",) and isinstance(value, list):
+        return f"write one line: {_quoted(shlex.join(map(str, value)))}"
     return _list_hint(value, kind)
 
 

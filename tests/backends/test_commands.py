@@ -69,6 +69,14 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.parametrize("words", ["logs mc ƒABC", "logs ƒABC"])
+def test_the_output_of_a_job_is_not_among_the_logs(call: Call, words: str) -> None:
+    code, lines = lines_of(call(*words.split()))
+    shown = " ".join(" ".join(lines).replace("│", "").split())
+    attach = "`minicluster attach mc ƒABC --on memory --rack first` shows a job's output"
+    assert (code, f"logs are those of brokers; {attach}" in shown) == (2, True), shown
+
+
 @pytest.mark.parametrize(("words", "code", "last"), COMMANDS)
 def test_a_command_asks_the_back_end(call: Call, words: str, code: int, last: str) -> None:
     ended, lines = lines_of(call(*words.split()))

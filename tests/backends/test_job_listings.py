@@ -19,6 +19,7 @@ LISTED = [
     pytest.param("--state FAILED,pending", ["bad", "held", "held-2"], id="results and states"),
     pytest.param("-S inactive", ["done-1", "bad"], id="ended"),
     pytest.param("-S run", [], id="none"),
+    pytest.param("-a -S failed", ["bad"], id="states and all"),
     pytest.param("-a --job-name bad", ["bad"], id="a name"),
     pytest.param("-a --job-name *d*", ["done-1", "bad", "held", "held-2"], id="a pattern"),
     pytest.param("-a --job-name [bd]*", ["done-1", "bad"], id="a set"),
@@ -45,7 +46,6 @@ def test_a_listing_is_restricted(call: Call, words: str, names: list[str]) -> No
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("jobs mc -a -S run", "for --states: either --all or --states"),
         ("jobs mc -S done", "for --states: 'done' is no state of a job; right would be depend, "),
         ("jobs mc ƒJF -u 5", "for JOB: either ids or options that restrict a listing"),
         ("jobs mc --since soon", "for --since: 'soon' is no time; right would be 2h, 30m, 9:30, yesterday"),

@@ -115,3 +115,16 @@ def test_a_plug_ins_command_with_the_name_of_ours_is_passed_over(
     assert "DESCRIPTION\neasy " in shown.out
     assert "command policies of plug-in acme.app:app is passed over: that name is taken" in shown.err
     assert call("policies", "--help").code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        pytest.param("ps", "`jobs` lists jobs, `list` clusters.", id="ps"),
+        pytest.param("exec", "`shell NAME -- COMMAND` runs a command in a cluster.", id="exec"),
+        pytest.param("delete", "`down` ends a cluster, `cancel` a job.", id="delete"),
+    ],
+)
+def test_commands_of_other_tools_are_called_otherwise(call: Call, name: str, hint: str) -> None:
+    done = call(name, "mc")
+    assert (done.code, f"No such command '{name}'; {hint}" in done.err) == (2, True), done.err

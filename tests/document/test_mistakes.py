@@ -31,6 +31,15 @@ MISTAKES = {
         "archive: {zzzz: 1}",
         "6: spec.archive.zzzz: unknown field; known here: path",
     ),
+    "environment of a pod": (
+        "containers:\n    - env: []",
+        '6: spec.containers[0].env: unknown field; did you mean "environment"?',
+    ),
+    "size of a deployment": ("replicas: 3", '6: spec.replicas: unknown field; did you mean "size"?'),
+    "command of a pod": (
+        "containers:\n    - command: [python, my train.py]",
+        "6: spec.containers[0].command: found a list, allowed is a text; write one line: \"python 'my train.py'\"",
+    ),
     "snake case": (
         "drain_timeout_seconds: 5",
         '6: spec.drain_timeout_seconds: unknown field; did you mean "drainTimeoutSeconds"?',
