@@ -94,5 +94,5 @@ def _row(job: Job, info: str, owner: str) -> JobRow:
         **{name: getattr(job, name) or None for name in TIMES},
         "runtime": (job.t_cleanup or end) - job.t_run if job.t_run else None,
         "info": info,
-        "command": None,  # a listing does not have it
+        "command": None,  # no listing of an instance has it
     }

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
     from minicluster.cli.job_rows import JobRow
     from minicluster.instance.port import Instance
+    from minicluster.instance.records import Job
 
 app = typer.Typer(add_completion=False)
+MAX_COMMANDS = 100
+"""Jobs of a listing whose commands are asked for: each is a request."""
 COLUMNS = (
     *("id", "user", "queue", "name", "state", "urgency", "tasks", "nodes", "submitted", "time", "info"),
 )
@@ -44,7 +47,7 @@ def jobs(  # noqa: PLR0913, PLR0917 - an option each
     """List a cluster's jobs: how long ago they were submitted, how long they run, why they wait or failed.
 
     The JSON output has numbers, and times in seconds since 1970 under the names that Flux has, such as t_run.
-    Of jobs that are named it has the command too.
+    It has the command too, of jobs that are named, and where it lists at most 100.
 
     minicluster jobs mc --all --output json
 
@@ -69,7 +72,10 @@ def jobs(  # noqa: PLR0913, PLR0917 - an option each
         def find(instance: Instance) -> list[JobRow]:
             if wanted:
                 return _named(instance, whose, wanted)
-            return job_rows.rows(instance, selection.find(instance))
+            listed = selection.find(instance)
+            if output == "json" and len(listed) <= MAX_COMMANDS:
+                return _with_commands(instance, listed)
+            return job_rows.rows(instance, listed)
 
         found = backend.ask(cluster, find)
     if output == "table":
@@ -91,10 +97,22 @@ def _dumped(
 
 def _named(instance: Instance, whose: Whose, wanted: Sequence[str]) -> list[JobRow]:
     """Return the jobs of these ids, with their commands."""
-    from broker_config.formats.jobspec import command_of
+    return _with_commands(instance, [whose.job(instance, each) for each in wanted])
+
+
+def _with_commands(instance: Instance, found: Sequence[Job]) -> list[JobRow]:
     from minicluster.cli import job_rows
 
-    found = [whose.job(instance, each) for each in wanted]
-    commands = [command_of(instance.jobs.jobspec(job.id)) for job in found]
     rows = job_rows.rows(instance, found)
-    return [{**row, "command": command} for row, command in zip(rows, commands, strict=True)]
+    return [{**row, "command": _command(instance, job.id)} for row, job in zip(rows, found, strict=True)]
+
+
+def _command(instance: Instance, jobid: int) -> Sequence[str] | None:
+    """Return a job's command; None where it is gone by now, or another user's."""
+    from broker_config.formats.jobspec import command_of
+    from minicluster.instance.errors import JobNotFound, RequestRefused
+
+    try:
+        return command_of(instance.jobs.jobspec(jobid))
+    except (JobNotFound, RequestRefused):
+        return None

@@ -197,7 +197,7 @@ def test_programs_get_numbers_and_times(call: Call) -> None:
     assert {key: row[key] for key in old} == old
     assert (row["t_submit"], row["t_run"], row["t_cleanup"], row["t_inactive"]) == (100.0, 101.0, None, 105.0)
     assert (row["runtime"], row["user"], row["userid"], row["urgency"]) == (4.0, "root", 0, 16)
-    assert (row["queue"], row["cores"], row["command"]) == ("", 2, None)
+    assert (row["queue"], row["cores"], row["command"]) == ("", 2, ["true"])
 
 
 @pytest.mark.parametrize(

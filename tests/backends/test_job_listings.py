@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from typing import TYPE_CHECKING
 
 import pytest
 
+from minicluster.cli import jobs
+from minicluster.instance.errors import RequestRefused
 from tests.backends.memory_calls import lines_of
+from tests.backends.memory_instance import MemoryJobs
 
 if TYPE_CHECKING:
     from tests.backends.memory_calls import Call
@@ -69,3 +73,29 @@ def test_a_wrong_call_is_refused(call: Call, words: str, message: str) -> None:
 )
 def test_what_a_cluster_does_not_have_is_named(call: Call, words: str, message: str) -> None:
     assert call(*words.split()) == (2, "", f"minicluster: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("most", "commands"),
+    [
+        pytest.param(2, [["true"], ["sleep", "1"]], id="few"),
+        pytest.param(1, [None, None], id="many"),
+    ],
+)
+def test_a_listing_of_few_jobs_has_their_commands(
+    call: Call, monkeypatch: pytest.MonkeyPatch, most: int, commands: list[list[str] | None]
+) -> None:
+    monkeypatch.setattr(jobs, "MAX_COMMANDS", most)
+    call("submit", "mc", "--urgency", "hold", "true")
+    call("submit", "mc", "--urgency", "hold", "sleep", "1")
+    assert [row["command"] for row in json.loads(call("jobs", "mc", "-o", "json")[1])] == commands
+
+
+def test_a_command_that_may_not_be_seen_is_null(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_jobs: MemoryJobs, _jobid: int) -> object:
+        raise RequestRefused("job-info.lookup", errno.EPERM, "not yours")
+
+    monkeypatch.setattr(MemoryJobs, "jobspec", refuse)
+    call("submit", "mc", "--urgency", "hold", "true")
+    (row,) = json.loads(call("jobs", "mc", "-o", "json")[1])
+    assert row["command"] is None
