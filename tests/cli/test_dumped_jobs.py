@@ -45,7 +45,7 @@ def _rows(call: Call, *words: str) -> list[dict[str, Any]]:
 
 
 def test_a_dump_has_the_rows_that_the_cluster_had(call: Call, folder: Path) -> None:
-    """With all numbers; what waits still waits. Listings of a dump are restricted as others are."""
+    """With all numbers, without commands; what waits still waits. Its listings are restricted as others are."""
     (folder / "mc.yaml").write_text(json.dumps(DOCUMENT))
     assert call("up", "mc.yaml", "--engine", "embedded").code == 0
     try:
@@ -53,7 +53,7 @@ def test_a_dump_has_the_rows_that_the_cluster_had(call: Call, folder: Path) -> N
         assert call("submit", "gone", "--wait", "-t", "1h", "sh", "-c", "exit 3").code == 3
         at_rest = call("submit", "gone", "--urgency", "hold", "--job-name", "later", "true").out.strip()
         assert call("urgency", "gone", at_rest, "hold").code == 0
-        before = _rows(call, "gone", "--all")
+        before = [{**row, "command": None} for row in _rows(call, "gone", "--all")]
     finally:
         down = call("down", "gone", "--dump", "gone.dump")
     assert down.code == 0, down.err
