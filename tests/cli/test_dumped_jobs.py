@@ -45,7 +45,7 @@ def _rows(call: Call, *words: str) -> list[dict[str, Any]]:
 
 
 def test_a_dump_has_the_rows_that_the_cluster_had(call: Call, folder: Path) -> None:
-    """With all numbers, without commands; what waits still waits. Its listings are restricted as others are."""
+    """With all numbers, without commands; what waits still waits. Listings are restricted as others are."""
     (folder / "mc.yaml").write_text(json.dumps(DOCUMENT))
     assert call("up", "mc.yaml", "--engine", "embedded").code == 0
     try:
