@@ -11,7 +11,7 @@ import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import tomli_w
 
@@ -32,24 +32,65 @@ TomlValue: TypeAlias = "str | bool | int | float | Mapping[str, TomlValue] | lis
 TomlTable: TypeAlias = "dict[str, TomlValue]"
 
 
+NESTED_TABLES = (
+    "ingest.validator",
+    "modules.alternatives",
+    "minicluster.modules",
+    "minicluster.modules.door",
+    "minicluster.scheduler-settings",
+)
+"""The tables within tables that may be in the rendered broker.toml."""
+
+
 class OwnText(NamedTuple):
     """What matters of a user's own broker.toml."""
 
+    tables: Mapping[str, Any]
     hosts: tuple[HostRange, ...]
-    """Each host once, in rank order."""
-    has_our_table: bool
-    """Whether it has a table, or another value, called `minicluster`."""
+    """Each host once, in rank order; none where it has no table [bootstrap]."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it replaces the rendered one; else its tables are merged over those."""
+        return "bootstrap" in self.tables
 
 
 def render(settings: BrokerSettings) -> str:
-    """Return the text of broker.toml, the same for every broker; `settings.broker_toml` replaces it.
+    """Return the text of broker.toml, the same for every broker.
 
-    Raises SettingsError if two hosts have one name (a broker finds its rank by it), and BrokerTomlError if
-    the user's own text is invalid.
+    `settings.broker_toml` replaces it where that has a table [bootstrap]; else its tables are merged over
+    those made here, and what it says holds. Raises SettingsError if two hosts have one name (a broker finds
+    its rank by it), and BrokerTomlError if the user's own text is invalid.
     """
-    if settings.broker_toml:
-        return _with_lead_api(settings, own(settings.broker_toml))
-    return tomli_w.dumps(tables(settings))
+    own_text = own(settings.broker_toml)
+    if own_text.is_whole:
+        return _with_lead_api(settings, own_text)
+    if not own_text.tables:
+        return tomli_w.dumps(tables(settings))
+    # Lists are not indented: a text of many brackets would grow much.
+    return tomli_w.dumps(_merged(tables(settings), own_text.tables), indent=0)
+
+
+def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return both tables as one; a value of `over` replaces one of `under`, a table is merged."""
+    both = {
+        key: _merged(value, over[key])
+        if isinstance(value, dict) and isinstance(over[key], dict)
+        else over[key]
+        for key, value in under.items()
+        if key in over
+    }
+    return {**under, **over, **both}
+
+
+def replaces(settings: BrokerSettings) -> bool:
+    """Whether the user's own broker.toml is used in place of the rendered one. Raises BrokerTomlError."""
+    return own(settings.broker_toml).is_whole
+
+
+def names_queues(settings: BrokerSettings) -> bool:
+    """Whether the user's own broker.toml names queues. Raises BrokerTomlError."""
+    return bool(own(settings.broker_toml).tables.get("queues"))
 
 
 def tables(settings: BrokerSettings) -> TomlTable:
@@ -104,7 +145,7 @@ def _with_lead_api(settings: BrokerSettings, known: OwnText) -> str:
     if settings.lead_api is None:
         return text
     extended = f"{text.rstrip()}\n\n{tomli_w.dumps({'minicluster': _modules(settings)})}"
-    if known.has_our_table:
+    if "minicluster" in known.tables:
         try:
             tomllib.loads(extended)
         except tomllib.TOMLDecodeError:
@@ -124,13 +165,33 @@ def check(text: str) -> None:
 # A text is read when its document is checked, and again when its files are written.
 @lru_cache(maxsize=2)
 def own(text: str) -> OwnText:
-    """Return what matters of a user's own broker.toml, after a `check` of the text."""
-    tables = _parsed(text)
-    bootstrap = tables.get("bootstrap")
+    """Return what matters of a user's own broker.toml (empty: there is none), after a `check` of the text."""
+    found = _parsed(text)
+    if "bootstrap" in found:
+        return OwnText(found, _bootstrap_hosts(found["bootstrap"]))
+    toml_limits.check_partial(text)
+    _check_tables(found)
+    return OwnText(found, ())
+
+
+def _check_tables(found: Mapping[str, Any]) -> None:
+    """Raise BrokerTomlError where what is to be merged has another value in place of a table."""
+    for path in (*found, *NESTED_TABLES):
+        value: Any = found
+        for key in (path,) if path in found else path.split("."):
+            value = value.get(key, {})
+            if not isinstance(value, dict):
+                raise BrokerTomlError(f"broker.toml: {path[:64]!r} must be a table, as in [queues.debug]")
+    try:
+        tomli_w.dumps(found, indent=0)
+    except ValueError as error:
+        raise _long_number() from error
+
+
+def _bootstrap_hosts(bootstrap: object) -> tuple[HostRange, ...]:
+    """Return the hosts of a table [bootstrap], in the order of ranks. Raises BrokerTomlError."""
     if not isinstance(bootstrap, dict):
-        raise BrokerTomlError(
-            "broker.toml has no [bootstrap] table: each broker would be a cluster of its own"
-        )
+        raise BrokerTomlError("broker.toml: 'bootstrap' must be a table, as in [bootstrap]")
     # A host may be listed again, to give it a parent: its first position is its rank.
     found = tuple(host_ranges.distinct(_listed(bootstrap)))
     if not found:
@@ -139,18 +200,21 @@ def own(text: str) -> OwnText:
         )
     if host_ranges.total(found) > 1 and not isinstance(bootstrap.get("curve_cert"), str):
         raise BrokerTomlError("broker.toml: [bootstrap] curve_cert is missing: it is the certificate's path")
-    return OwnText(found, "minicluster" in tables)
+    return found
 
 
-def _parsed(text: str) -> dict[str, object]:
+def _parsed(text: str) -> dict[str, Any]:
     toml_limits.check(text)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BrokerTomlError(f"broker.toml is not TOML: {error}") from error
     except ValueError as error:
-        digits = sys.get_int_max_str_digits()
-        raise BrokerTomlError(f"broker.toml: a number of more than {digits} digits") from error
+        raise _long_number() from error
+
+
+def _long_number() -> BrokerTomlError:
+    return BrokerTomlError(f"broker.toml: a number of more than {sys.get_int_max_str_digits()} digits")
 
 
 def _bootstrap(settings: BrokerSettings) -> dict[str, TomlValue]:

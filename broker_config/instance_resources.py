@@ -29,5 +29,5 @@ def of_settings(settings: BrokerSettings) -> R:
     """
     node = settings.node
     properties = {name: idset.decode(ranks) for name, ranks in node.properties.items()}
-    hosts = broker_toml.own(settings.broker_toml).hosts if settings.broker_toml else settings.host_ranges
+    hosts = broker_toml.own(settings.broker_toml).hosts or settings.host_ranges
     return resource_set.of_ranges(hosts, 1 if node.cores is None else node.cores, node.gpus, properties)

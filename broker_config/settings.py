@@ -261,7 +261,7 @@ class BrokerSettings:
     curve_path: str = "/run/minicluster/curve.cert"
     config_dir: str = "/etc/minicluster"
     broker_toml: str = ""
-    """Replaces the rendered broker.toml as a whole."""
+    """Replaces the rendered broker.toml where it has a table [bootstrap]; else it is merged over it."""
     lead_api: LeadApiSettings | None = None
     """None on a local machine."""
 

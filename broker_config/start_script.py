@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from broker_config import shell
+from broker_config import broker_toml, shell
 from broker_config.errors import SettingsError
 from broker_config.settings import (
     BrokerSettings,
@@ -75,7 +75,8 @@ def render(settings: BrokerSettings) -> str:
         disable_socket=settings.disable_socket,
         complete_workers=settings.complete_workers,
         door=settings.lead_api is not None,
-        scheduler=bool(settings.scheduler.in_flux) and not settings.broker_toml,
+        scheduler=bool(settings.scheduler.in_flux) and not broker_toml.replaces(settings),
+        queues=broker_toml.names_queues(settings),
         interactive=mode is RunMode.INTERACTIVE,
         launcher=mode is RunMode.LAUNCHER,
         marks=mode in (RunMode.PLAIN, RunMode.BATCH),

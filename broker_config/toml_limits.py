@@ -12,6 +12,8 @@ from broker_config.errors import BrokerTomlError
 
 MAX_BYTES = 262_144
 """Bytes in UTF-8: a whole document must fit into 1.5 MB (etcd), and its ConfigMap into 1 MiB."""
+MAX_PARTIAL = 16_384
+"""Bytes of a text that is merged: it is written anew, with all its path before each table of its own."""
 MAX_DOTS = 32
 """Dots in one key; no table of Flux has more than three."""
 MAX_DEPTH = 32
@@ -43,6 +45,15 @@ def check(text: str) -> None:
             raise _error(text, match.start(), f"more than {MAX_DEPTH} brackets inside each other")
         if dots > MAX_DOTS:
             raise _error(text, match.start(), f"a key of more than {MAX_DOTS} dots")
+
+
+def check_partial(text: str) -> None:
+    """Raise BrokerTomlError if a text that is to be merged could be written only at great length."""
+    size = len(text.encode(errors="surrogatepass"))
+    if size > MAX_PARTIAL:
+        raise BrokerTomlError(
+            f"broker.toml has {size} bytes and no table [bootstrap]; what is merged may have {MAX_PARTIAL}"
+        )
 
 
 def _error(text: str, offset: int, problem: str) -> BrokerTomlError:

@@ -167,7 +167,9 @@ class FluxSpec(Record):
         "", description="A CURVE certificate (the file's text) in place of a fresh one."
     )
     broker_config: TomlText = Field(
-        "", description="A whole broker configuration (TOML) in place of the generated one."
+        "",
+        description="Broker configuration (TOML), merged over the generated one, table by table. With a table"
+        " [bootstrap] it is a whole one, in place of the generated one. Queues that it names are started.",
     )
     scheduler: FluxScheduler = Field(default_factory=FluxScheduler, description="Scheduler and policy.")
     bursting: Bursting = Field(default_factory=Bursting, description="Remote hosts that may join.")

@@ -223,7 +223,7 @@ def test_hosts_of_the_users_own_text():
     ("text", "message"),
     [
         ("[bootstrap\n", "broker.toml is not TOML: .*line 1, column 11"),
-        ("", r"has no \[bootstrap\] table: each broker would be a cluster of its own"),
+        ("bootstrap = 3", r"'bootstrap' must be a table, as in \[bootstrap\]"),
         ("[bootstrap]\n", r"\[bootstrap\] hosts is empty"),
         ("[bootstrap]\nhosts = 3\n", r"\[bootstrap\] hosts must be a list of tables"),
         ("[bootstrap]\nhosts = [3]\n", r"\[bootstrap\] hosts, entry 1: there is no host"),

@@ -71,8 +71,8 @@ def _bounded(files: Iterable[tuple[str, str]], limit: int) -> dict[str, str]:
 
 
 def _schedules(settings: BrokerSettings) -> bool:
-    """Whether real Flux may load our scheduler; with a user's own broker.toml it does not."""
-    return bool(settings.scheduler.in_flux) and not settings.broker_toml
+    """Whether real Flux may load our scheduler; with a whole broker.toml of the user's it does not."""
+    return bool(settings.scheduler.in_flux) and not broker_toml.replaces(settings)
 
 
 def _broker_files(cluster: MiniCluster, site: Site) -> dict[str, str]:
