@@ -84,8 +84,10 @@ def test_no_pmi() -> None:
     [
         ([0, 1, 2, 3], {}, "0,1,2,3"),
         ([0, 1], {"gpu-affinity": "off"}, None),
+        ([1, 3, 5, 7, 8], {"gpu-affinity": "per-task"}, "5,7"),
+        ([0], {"gpu-affinity": "per-task"}, ""),
     ],
-    ids=["all", "off"],
+    ids=["all", "off", "a part", "too few for each"],
 )
 def test_gpus(gpus: list[int], options: dict[str, str], seen: str | None) -> None:
     assert (

@@ -138,7 +138,15 @@ def environment(rank_launch: RankLaunch, task: int, broker: BrokerEnv, pmi: int 
     if pmi is not None:
         env.update(PMI_FD=str(pmi), PMI_RANK=str(task), PMI_SIZE=str(rank_launch.size))
     if rank_launch.options.get("gpu-affinity") != "off":
-        env.update(
-            CUDA_VISIBLE_DEVICES=",".join(map(str, rank_launch.gpus)) or "-1", CUDA_DEVICE_ORDER="PCI_BUS_ID"
-        )
+        env.update(CUDA_VISIBLE_DEVICES=_gpus(rank_launch, task), CUDA_DEVICE_ORDER="PCI_BUS_ID")
     return env
+
+
+def _gpus(rank_launch: RankLaunch, task: int) -> str:
+    """Return the GPUs that a task may see, as Flux's shell: those of the rank, or its own part of them."""
+    gpus, tasks = rank_launch.gpus, rank_launch.tasks
+    if rank_launch.options.get("gpu-affinity") != "per-task":
+        return ",".join(map(str, gpus)) or "-1"
+    each = len(gpus) // len(tasks)
+    first = each * tasks.index(task)
+    return ",".join(map(str, gpus[first : first + each]))
