@@ -184,4 +184,4 @@ class DownResult:
     is_done: bool = True
     """False: the end was requested, and goes on."""
     note: str = ""
-    """What was saved, where a save was requested."""
+    """What was saved, where a save was requested; else what was lost."""

@@ -37,7 +37,10 @@ def down(
         ),
     ] = "",
 ) -> None:
-    """End a cluster; with --dump no job is lost. On Kubernetes: delete it with all that belongs to it.
+    """End a cluster, with its jobs; --dump keeps these. On Kubernetes: delete it with all that belongs to it.
+
+    In a dump, jobs that wait keep their ids. Those that run have the document's drainTimeoutSeconds (30) to
+    end; what still runs then begins anew when the dump is restored, under a new id.
 
     A MiniCluster with an archive is saved before it is deleted, for a limited time. With --dump it is deleted
     only if that succeeds; else it goes on.

@@ -118,8 +118,8 @@ class LocalBackend(Backend):
 
         if dump == ANY_FILE:
             raise NotOffered(f"--dump without a file: is not offered for clusters of {self.location}")
-        orders.down(name, str(Path(dump).resolve()) if dump else "", self.reporter.notice)
-        return records.DownResult()
+        canceled = orders.down(name, str(Path(dump).resolve()) if dump else "", self.reporter.notice)
+        return records.DownResult(note=f"{canceled}; --dump FILE would have kept them" if canceled else "")
 
     def logs(self, name: str, write: Write, rank: int | None, *, follow: bool) -> None:
         """Write the logs of brokers, services and the supervisor."""

@@ -23,10 +23,13 @@ def give(name: str, message: Message, notice: Notice) -> Message:
     return control.order(cluster, message, notice)
 
 
-def down(name: str, dump: str, notice: Notice) -> None:
-    """End a cluster and wait until nothing is left of it. Raises NoSuchCluster, SupervisorError."""
+def down(name: str, dump: str, notice: Notice) -> str:
+    """End a cluster and wait until nothing is left of it; return how many jobs ended with it, in words.
+
+    Raises NoSuchCluster, SupervisorError.
+    """
     cluster, state = state_file.need(name)
-    control.order(cluster, {"order": "down", "dump": dump}, notice)
+    answer = control.order(cluster, {"order": "down", "dump": dump}, notice)
     end = time.monotonic() + END
     while state_file.is_alive(state):
         if time.monotonic() > end:
@@ -36,3 +39,4 @@ def down(name: str, dump: str, notice: Notice) -> None:
         time.sleep(0.02)
     if state_directory.find(name).path.exists():
         state_file.clean(cluster)
+    return str(answer.get("canceled", ""))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from minicluster.embedded import partial_file
+from minicluster.instance.errors import InstanceError
 from minicluster.local.errors import LocalError, UsageProblem
 from minicluster.local.scaling import finish_or_restart
 from minicluster.save_restore import dumps
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 Notice = Callable[[str], None]
 
+_ANEW = "still runs: it begins anew when the dump is restored, as"
+KNOWN = 5.0
+"""Seconds in which an instance answers how many jobs it has; one that does not is ended all the same."""
 _FORMS = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".zip", ".cpio")
 
 
@@ -33,17 +38,32 @@ async def save(brokers: Brokers, path: Path, timeout: float, notice: Notice) -> 
     """
     if not path.parent.is_dir():
         raise UsageProblem(f"--dump {path}: there is no directory {path.parent}")
+    if path.exists():
+        notice(f"{path} is there already: it will be replaced")
     notice(f"saving: no job starts any more, running ones have {timeout:g} s")
     await brokers.call(lambda instance: instance.queues.stop(reason="minicluster down --dump"))
     try:
         ranks = await brokers.call(lambda instance: set(instance.nodes.resources().all.ranks))
-        await finish_or_restart(brokers, ranks, timeout, notice)
+        await finish_or_restart(brokers, ranks, timeout, notice, _ANEW)
         pending = await brokers.call(lambda instance: instance.queues.wait_idle(timeout))
         await _dumped(brokers, path)
     except BaseException:
         await brokers.call(lambda instance: instance.queues.start())
         raise
     notice(f"saved {pending} waiting job{'' if pending == 1 else 's'} to {path}")
+
+
+async def unsaved(brokers: Brokers) -> str:
+    """Return how many jobs end with a cluster that is not saved, in words; empty: none, or nobody knows."""
+    try:
+        stats = await asyncio.wait_for(brokers.call(lambda instance: instance.queues.stats()), KNOWN)
+    except (InstanceError, TimeoutError):
+        return ""
+    counts = [
+        f"{count} {word}" for count, word in ((stats.running, "running"), (stats.pending, "waiting")) if count
+    ]
+    one = stats.running + stats.pending == 1
+    return f"{' and '.join(counts)} {'job was' if one else 'jobs were'} canceled" if counts else ""
 
 
 async def _dumped(brokers: Brokers, path: Path) -> None:

@@ -55,8 +55,13 @@ def _give_work_again(instance: Instance) -> None:
             instance.nodes.undrain(ranks)
 
 
-async def finish_or_restart(brokers: Brokers, ranks: set[int], timeout: float, notice: Notice) -> None:
-    """Wait for the jobs on these ranks; those still there after `timeout` seconds are restarted."""
+async def finish_or_restart(
+    brokers: Brokers, ranks: set[int], timeout: float, notice: Notice, outcome: str = "was restarted as"
+) -> None:
+    """Wait for the jobs on these ranks; those still there after `timeout` seconds are restarted.
+
+    Each of these is reported by its id, `outcome`, and its new id.
+    """
     end = time.monotonic() + timeout
     reported = -1
     while jobs := await brokers.call(lambda instance: jobs_on(instance, ranks)):
@@ -74,7 +79,7 @@ async def finish_or_restart(brokers: Brokers, ranks: set[int], timeout: float, n
             instance,
             stuck,
             "its broker leaves",
-            lambda moved: notice(f"job {f58(moved.old)} was restarted as {f58(moved.new)}"),
+            lambda moved: notice(f"job {f58(moved.old)} {outcome} {f58(moved.new)}"),
         )
     )
 

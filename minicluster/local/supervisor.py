@@ -25,7 +25,7 @@ from minicluster.local.cluster import LocalCluster
 from minicluster.local.errors import TimeOver, UsageProblem
 from minicluster.local.kubelet import Streams
 from minicluster.local.records import ClusterState, LocalPhase
-from minicluster.local.saving import save
+from minicluster.local.saving import save, unsaved
 from minicluster.local.scaling import grow, shrink
 from minicluster.local.site import engine
 from minicluster.local.state_directory import ClusterDirectory
@@ -155,12 +155,15 @@ class Supervisor:
             raise UsageProblem(f"scale {size}: cluster {name} allows at least {least}")
 
     async def _down(self, order: Message, notice: Notice) -> Message:
+        canceled = ""
         if order.get("dump"):
             self._set(phase=LocalPhase.SAVING)
             timeout = self._prepared.cluster.spec.drain_timeout_seconds
             await save(self._brokers, Path(order["dump"]), timeout, notice)
+        else:
+            canceled = await unsaved(self._brokers)
         self._over.set()
-        return {"dump": order.get("dump", "")}
+        return {"dump": order.get("dump", ""), "canceled": canceled}
 
     def _set(self, **fields: Any) -> None:
         self._state = dataclasses.replace(self._state, **fields)

@@ -225,6 +225,30 @@ def test_a_dump_that_cannot_be_written_ends_nothing(up: Machine, tmp_path: Path)
     assert up.good("attach", "mc", job).stdout == "alive\n"
 
 
+def test_jobs_that_end_with_the_cluster_are_counted(up: Machine, tmp_path: Path) -> None:
+    """`--dump` keeps them; the words are in the singular for one."""
+    running = up.good("submit", "mc", "-N", "2", "-x", "--", "sleep", "600").stdout.strip()
+    up.good("submit", "mc", "--cc", "1-2", "--", "true")
+    eventually(lambda: up.rows("jobs", "mc", running)[0]["state"] == "RUN", "the job runs")
+    done = up.good("down", "mc")
+    note = "1 running and 2 waiting jobs were canceled; --dump FILE would have kept them"
+    assert done.stdout == f"cluster mc is down\n{note}\n"
+
+
+def test_a_running_job_begins_anew_from_a_dump(embedded: Machine, tmp_path: Path) -> None:
+    """Its new id is reported, and that an older dump is replaced."""
+    dump = tmp_path / "x.dump"
+    dump.write_text("an older one")
+    file = document(tmp_path, spec={**SPEC, "drainTimeoutSeconds": 1}, resources={"limits": {"cpu": "1"}})
+    assert embedded.up(file).returncode == 0
+    job = embedded.good("submit", "mc", "--", "sleep", "600").stdout.strip()
+    eventually(lambda: embedded.rows("jobs", "mc", job)[0]["state"] == "RUN", "the job runs")
+    done = embedded.good("down", "mc", "--dump", dump)
+    assert done.stdout == "cluster mc is down\n"
+    assert f"minicluster: {dump} is there already: it will be replaced\n" in done.stderr
+    assert f"minicluster: job {job} still runs: it begins anew when the dump is restored, as ƒ" in done.stderr
+
+
 def test_a_dump_is_its_owners_alone(up: Machine, tmp_path: Path) -> None:
     """It holds the environment of every job; what an interrupted save left beside it goes."""
     folder = tmp_path / "saved"
