@@ -9,6 +9,7 @@ import typer
 from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.help_text import PlainCommand
 from minicluster.cli.options import DocumentArgument, NameOption
+from minicluster.cli.reporting import PlainReporter
 from minicluster.cli.tables import OutputOption, echo, json_text, show
 
 if TYPE_CHECKING:
@@ -122,7 +123,21 @@ def _checked(texts: Sequence[DocumentText]) -> tuple[dict[str, list[str]], list[
             continue
         valid[text.source] = [each.metadata.name for each in clusters]
         problems += _unplannable(clusters, text.source)
+        for notice in _nameless_gpus(clusters, text.source):
+            PlainReporter().notice(notice)
     return valid, problems
+
+
+def _nameless_gpus(clusters: Sequence[MiniCluster], source: str) -> Iterator[str]:
+    """Yield a notice for each container whose resources name GPUs in a way that no broker counts."""
+    from minicluster.document import rank_resources
+
+    for cluster in clusters:
+        for number, container in enumerate(cluster.spec.containers):
+            for name in rank_resources.nameless_gpus(container.resources):
+                path = f"spec.containers[{number}].resources"
+                right = "those have a vendor's name, such as nvidia.com/gpu"
+                yield f"{source}: {path}: {name} is no GPU; {right}"
 
 
 def _unplannable(clusters: Sequence[MiniCluster], source: str) -> Iterator[Problem]:

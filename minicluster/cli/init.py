@@ -81,13 +81,13 @@ def init(  # noqa: PLR0913, PLR0917 - an option each
     text = request.text(asked)
     loading.parse(text, source="the command line")
     if file:
-        _write(file, text)
+        _write(file, text, "run" if command else "up")
     else:
         typer.echo(text, nl=False)
 
 
-def _write(file: str, text: str) -> None:
-    """Write a file that is not there yet. Raises BadParameter."""
+def _write(file: str, text: str, then: str) -> None:
+    """Write a file that is not there yet, and print the command that takes it. Raises BadParameter."""
     from pathlib import Path
 
     try:
@@ -99,4 +99,4 @@ def _write(file: str, text: str) -> None:
         raise typer.BadParameter(
             f"{file}: cannot be written: {error.strerror}", param_hint="--file"
         ) from error
-    typer.echo(f"{file}: minicluster run {file}")
+    typer.echo(f"{file}: minicluster {then} {file}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -73,11 +74,26 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
     raise typer.Exit(kind.run(text, request, PlainReporter(quiet=quiet)))
 
 
+def _refuse_program(path: str) -> None:
+    """Raise BadParameter for a file that is a program or a script, and no document."""
+    from pathlib import Path
+
+    try:
+        with Path(path).open("rb") as file:
+            start = file.readline(256)
+    except OSError:
+        return  # reading the document reports it
+    if start.startswith(b"\x7fELF") or (start.startswith(b"#!") and b"minicluster" not in start):
+        call = f"minicluster run -- {shlex.quote(path)}"
+        raise typer.BadParameter(f"{path}: is a program, and no document: `{call}`", param_hint="FILE")
+
+
 def _document(path: str, command: list[str], size: int, tasks: int) -> DocumentText:
     """Return the document of a path; without one, a document that is made for the command."""
     from minicluster.backends import documents
 
     if path:
+        _refuse_program(path)
         return documents.read(path)
     if not command:
         raise typer.BadParameter("give a document, or a command behind --", param_hint="FILE")

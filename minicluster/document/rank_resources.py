@@ -30,6 +30,12 @@ def gpu_names(resources: ResourceRequirements) -> tuple[str, ...]:
     return tuple(name for name in resources.limits if _is_gpu(name))
 
 
+def nameless_gpus(resources: ResourceRequirements) -> tuple[str, ...]:
+    """Return the names that are meant for GPUs and count for nothing: before a slash they lack the vendor."""
+    names = dict.fromkeys((*resources.limits, *resources.requests))
+    return tuple(name for name in names if name.lower().startswith("gpu") and "/" not in name)
+
+
 def _is_gpu(resource: str) -> bool:
     vendor, _, device = resource.partition("/")
     # gpu.intel.com/i915_monitoring is no device: it only monitors them.

@@ -49,6 +49,12 @@ def test_init_writes_a_new_file(call: Call, tmp_path: Path) -> None:
     assert call("validate", str(path)).out == f"{path}: valid (a-out)\n"
 
 
+def test_what_is_for_jobs_is_brought_up(call: Call, tmp_path: Path) -> None:
+    """`run` would open a shell in it."""
+    path = tmp_path / "mc.yaml"
+    assert call("init", "--file", str(path), "--name", "mc") == (0, f"{path}: minicluster up {path}\n", "")
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
@@ -137,3 +143,45 @@ def test_run_shows_how_a_program_is_run(
 ) -> None:
     done = call("run", *words.split())
     assert (done.code, message in done.err, runs) == (2, True, []), done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "notice"),
+    [
+        ("gpu", "gpu is no GPU; those have a vendor's name, such as nvidia.com/gpu"),
+        ("GPUs", "GPUs is no GPU; those have a vendor's name, such as nvidia.com/gpu"),
+        ("nvidia.com/gpu", ""),
+        ("memory", ""),
+    ],
+)
+def test_validate_reports_what_is_meant_for_a_gpu(call: Call, tmp_path: Path, name: str, notice: str) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(
+        call("init", "a.out").out.replace(
+            "image: ", f"resources: {{limits: {{{name}: 2}}}}\n      image: ", 1
+        )
+    )
+    done = call("validate", str(path))
+    expected = f"minicluster: {path}: spec.containers[0].resources: {notice}" if notice else ""
+    assert (done.code, done.out, done.err) == (0, f"{path}: valid (a-out)\n", expected)
+
+
+@pytest.mark.parametrize("text", [b"\x7fELF\x02\x01", b"#!/bin/sh\nhostname\n"], ids=["a binary", "a script"])
+def test_run_refuses_a_program(
+    call: Call, runs: list[tuple[str, ForegroundRun]], tmp_path: Path, text: bytes
+) -> None:
+    path = tmp_path / "hello"
+    path.write_bytes(text)
+    done = call("run", str(path))
+    message = f"{path}: is a program, and no document: `minicluster run -- {path}`"
+    assert (done.code, message in done.err, runs) == (2, True, []), done.err
+
+
+def test_a_document_may_begin_as_a_script_of_ours(
+    call: Call, runs: list[tuple[str, ForegroundRun]], tmp_path: Path
+) -> None:
+    """`./cluster.yaml` then runs it."""
+    path = tmp_path / "cluster.yaml"
+    path.write_text("#!/usr/bin/env -S minicluster run\n")
+    call("run", str(path))
+    assert [text for text, _ in runs] == ["#!/usr/bin/env -S minicluster run\n"]
