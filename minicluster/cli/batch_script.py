@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from minicluster.cli import slurm_words
 from minicluster.cli.program_command import BackendProgramCommand
 
 if TYPE_CHECKING:
@@ -24,12 +25,19 @@ _OURS = {
 class SubmitCommand(BackendProgramCommand):
     """A command with a program; with --batch that is a script, which may have options of its own."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of the command line. Raises BadParameter, UsageError."""
+        with slurm_words.explained():
+            return super().parse_args(ctx, args)
+
     def completed(self, ctx: Any, options: Sequence[str], words: Sequence[str]) -> Sequence[str]:
         """Put the options of the script before those of the command line, which override them."""
         values, _, _ = self.make_parser(ctx).parse_args(list(options))
         if not values.get("batch") or len(words) < 2:
             return options
-        return [*self._own(ctx, words[1]), *options]
+        # One of the command line has seconds, and overrides that of the script, which is -t.
+        over = ("-t", "") if values.get("time_limit") else ()
+        return [*self._own(ctx, words[1]), *over, *options]
 
     def _own(self, ctx: Any, script: str) -> Iterator[str]:
         """Yield the words of a script's directives. Raises BadParameter."""
@@ -47,7 +55,8 @@ class SubmitCommand(BackendProgramCommand):
 
     def _check(self, ctx: Any, script: str, line: int, words: list[str]) -> None:
         try:
-            self.make_parser(ctx).parse_args(list(words))
+            with slurm_words.explained():
+                self.make_parser(ctx).parse_args(list(words))
         except Exception as error:
             message = getattr(error, "message", "")
             if not message:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import typer
 
 from broker_config.formats import durations, env_rules, idset, jobspec
 from broker_config.formats.errors import DurationError, EnvRuleError, IdsetError
+from minicluster.cli import slurm_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,10 +31,15 @@ def queued(
     request: JobRequest, queue: str, dependencies: Iterable[str], urgency: str, duration: float
 ) -> JobRequest:
     """Return a request with what decides when it runs, and for how long. Raises BadParameter."""
+    dependencies = tuple(dependencies)
+    for each in dependencies:
+        if apart := slurm_words.jobs_apart(each):
+            message = f"{each!r} names several jobs; right would be {apart}"
+            raise typer.BadParameter(message, param_hint="--dependency")
     return replace(
         request,
         queue=queue,
-        dependencies=tuple(dependencies),
+        dependencies=dependencies,
         urgency=urgency_of(urgency, "--urgency"),
         duration=duration,
     )
@@ -40,6 +47,9 @@ def queued(
 
 def time_limit(text: str, minutes: str) -> float:
     """Return the seconds of --time-limit, or of -t, whose numbers are minutes. Raises BadParameter."""
+    if text and minutes:
+        message = f"give it or -t, not both: {text!r} would be seconds, {minutes!r} minutes"
+        raise typer.BadParameter(message, param_hint="--time-limit")
     return seconds(text, "--time-limit") if text else seconds(minutes or "0", "-t", 60.0)
 
 
@@ -90,6 +100,38 @@ def with_attributes(request: JobRequest, settings: Iterable[str]) -> JobRequest:
     return replace(request, attributes=found["user"], system=found["system"])
 
 
+def whole_nodes(ctx: typer.Context, request: JobRequest) -> JobRequest:
+    """Return a batch script's request, as by Flux: nodes without a number of tasks are whole ones."""
+    source = ctx.get_parameter_source("tasks")
+    alone = request.nodes > 0 and source is not None and source.name == "DEFAULT"
+    return replace(request, exclusive=request.exclusive or alone)
+
+
+def notices(request: JobRequest, files: Mapping[str, str], base: Mapping[str, str] | None) -> Iterator[str]:
+    """Yield what the user should know of a request.
+
+    `files` are the names of files by their options. `base` is as for `copies`.
+    """
+    for option, path in files.items():
+        yield from slurm_words.percents(option, path)
+    if request.script:
+        yield from slurm_words.unknown_directives(request.command[0], request.script)
+    elif base is not None:
+        yield from _no_program(request, base)
+
+
+def _no_program(request: JobRequest, base: Mapping[str, str]) -> Iterator[str]:
+    """Yield a notice if the program is a file of the job's directory that no shell would run."""
+    program = request.command[0]
+    file = Path(request.cwd or "", program)
+    if not file.is_file():
+        return
+    if "/" in program and not os.access(file, os.X_OK):
+        yield f"{program} is not executable: `chmod +x {program}`, or --batch for a batch script"
+    elif "/" not in program and shutil.which(program, path=base.get("PATH")) is None:
+        yield f"{program} is no program on PATH, but a file: ./{program} runs it, --batch a batch script"
+
+
 def in_directory(request: JobRequest, cwd: str, *, here: bool) -> JobRequest:
     """Return a request with a working directory; where jobs run `here`, it is one of this process's."""
     return replace(request, cwd=str(Path(cwd).absolute()) if here else cwd) if cwd else request
@@ -102,7 +144,8 @@ def ids(text: str) -> Sequence[int | None]:
     try:
         found = idset.decode(text)
     except IdsetError as error:
-        raise typer.BadParameter(str(error), param_hint="--cc") from error
+        message = f"{error}{slurm_words.steps(text)}"
+        raise typer.BadParameter(message, param_hint="--cc") from error
     if not found:
         raise typer.BadParameter(f"{text}: has no ids; right would be 0-9 or 1,3", param_hint="--cc")
     return found

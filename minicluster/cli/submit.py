@@ -17,7 +17,7 @@ from minicluster.cli.program_command import ONLY
 from minicluster.cli.reporting import PlainReporter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from minicluster.backends.port import Backend
     from minicluster.instance.port import Instance
@@ -90,11 +90,17 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
     job = requests.with_attributes(job, setattr_ or ())
     job = requests.in_directory(job, cwd, here=base is not None)
     if batch:
-        job = replace(job, script=text(command[0]))
+        job = requests.whole_nodes(ctx, replace(job, script=text(command[0])))
+    _warn(requests.notices(job, {"--output": output, "--error": error}, base))
     if base is None and (env or cc):
         base = _whole_environment(backend, name)
     jobs = list(requests.copies(job, env or (), requests.ids(cc), base))
     raise typer.Exit(_send(backend, name, jobs, AfterSubmission(wait or watch, watch, quiet)))
+
+
+def _warn(notices: Iterable[str]) -> None:
+    for notice in notices:
+        PlainReporter().notice(notice)
 
 
 def _whole_environment(backend: Backend, name: str) -> Mapping[str, str]:

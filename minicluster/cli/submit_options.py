@@ -12,7 +12,13 @@ ProgramArgument = Annotated[
 ]
 TasksOption = Annotated[int, typer.Option("--tasks", "--ntasks", "-n", min=1, help="Number of tasks.")]
 NodesOption = Annotated[
-    int, typer.Option("--nodes", "-N", min=0, help="On so many brokers; 0: wherever they fit.")
+    int,
+    typer.Option(
+        "--nodes",
+        "-N",
+        min=0,
+        help="On so many brokers; 0: wherever they fit. With --batch alone: whole ones.",
+    ),
 ]
 CoresOption = Annotated[int, typer.Option("--cores-per-task", "-c", min=1, help="Cores of each task.")]
 GpusOption = Annotated[int, typer.Option("--gpus-per-task", "-g", min=0, help="GPUs of each task.")]

@@ -210,6 +210,106 @@ def test_without_batch_a_script_is_a_program(
     assert (recorder.requests[0].tasks, recorder.requests[0].script) == (1, "")
 
 
+@pytest.mark.parametrize(
+    ("options", "directive", "expected"),
+    [
+        pytest.param((), "-N2", (2, 2, True), id="nodes alone in the script"),
+        pytest.param(("-N", "2"), "-t 5", (2, 2, True), id="nodes alone before it"),
+        pytest.param((), "-N2 -n2", (2, 2, False), id="with slots"),
+        pytest.param(("-n", "4"), "-N2", (2, 4, False), id="slots before it"),
+        pytest.param(("-n", "1"), "-t 5", (0, 1, False), id="without nodes"),
+    ],
+)
+def test_nodes_alone_are_whole_ones_for_a_batch_script(
+    monkeypatch: pytest.MonkeyPatch,
+    recorder: Recorder,
+    tmp_path: Path,
+    options: tuple[str, ...],
+    directive: str,
+    expected: tuple[int, int, bool],
+) -> None:
+    """As by `flux batch`."""
+    script = _script(tmp_path, f"#!/bin/sh\n# flux: {directive}\n")
+    assert _end(monkeypatch, "mc", "--batch", *options, script) == 0
+    (request,) = recorder.requests
+    assert (request.nodes, request.tasks, request.exclusive) == expected
+
+
+def test_nodes_alone_are_a_task_on_each_for_a_program(
+    monkeypatch: pytest.MonkeyPatch, recorder: Recorder
+) -> None:
+    assert _end(monkeypatch, "mc", "-N", "2", "prog") == 0
+    assert (recorder.requests[0].tasks, recorder.requests[0].exclusive) == (2, False)
+
+
+def test_a_time_limit_of_the_command_line_overrides_that_of_the_script(
+    monkeypatch: pytest.MonkeyPatch, recorder: Recorder, tmp_path: Path
+) -> None:
+    script = _script(tmp_path, "#!/bin/sh\n# flux: -t 5\n")
+    for option, seconds in (("--time-limit", 7.0), ("-t", 420.0)):
+        assert _end(monkeypatch, "mc", "--batch", option, "7", script) == 0
+        assert recorder.requests.pop().duration == seconds
+
+
+LEFT = "minicluster: --output %x-%4a.%j.out: "
+NOTICES = [
+    pytest.param(
+        "--batch slurm.sh",
+        "minicluster: slurm.sh: its lines #SBATCH are ignored; docs/slurm.md has the lines `# flux:` in their"
+        " place\n",
+        id="directives",
+    ),
+    pytest.param("--batch plain.sh", "", id="no directives"),
+    pytest.param(
+        "--output %x-%4a.%j.out sh",
+        f"{LEFT}%x stays as it is; write {{{{name}}}} (docs/slurm.md)\n"
+        f"{LEFT}%4a stays as it is; write {{cc}} (docs/slurm.md)\n"
+        f"{LEFT}%j stays as it is; write {{{{id}}}} (docs/slurm.md)\n",
+        id="percents",
+    ),
+    pytest.param(
+        "--error %A sh",
+        "minicluster: --error %A: %A stays as it is; write {{id}} (docs/slurm.md)\n",
+        id="error",
+    ),
+    pytest.param("--output 100%.out sh", "", id="a percent sign"),
+    pytest.param(
+        "plain.sh",
+        "minicluster: plain.sh is no program on PATH, but a file: ./plain.sh runs it, --batch a batch"
+        " script\n",
+        id="a file, without its directory",
+    ),
+    pytest.param(
+        "./plain.sh",
+        "minicluster: ./plain.sh is not executable: `chmod +x ./plain.sh`, or --batch for a batch script\n",
+        id="not executable",
+    ),
+    pytest.param("./program", "", id="executable"),
+    pytest.param("sh", "", id="on PATH"),
+    pytest.param("absent", "", id="no file"),
+    pytest.param("--on kubernetes plain.sh", "", id="files of pods"),
+]
+
+
+@pytest.mark.parametrize(("words", "notices"), NOTICES)
+def test_what_will_hardly_work_is_reported_and_sent(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    recorder: Recorder,
+    tmp_path: Path,
+    words: str,
+    notices: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("slurm.sh").write_text("#!/bin/sh\n#SBATCH -N 2\n")
+    Path("plain.sh").write_text("#!/bin/sh\n# no SBATCH\n")
+    Path("sh").write_text("a file called as a program on PATH is")
+    Path("program").touch(0o755)
+    assert _end(monkeypatch, "mc", *words.split()) == 0
+    assert capsys.readouterr() == ("ƒ2\n", notices)
+    assert len(recorder.requests) == 1
+
+
 WRONG = [
     pytest.param(
         "--time-limit 5x p", "--time-limit: '5x' is no duration; right would be 30s, 5m,", id="limit"
@@ -219,6 +319,23 @@ WRONG = [
         "--urgency 32 p", "--urgency: '32' is no urgency; right would be 0 to 31, hold,", id="urgency"
     ),
     pytest.param("--cc 3-1 p", "--cc: idset '3-1', character 1: range 3-1 does not ascend", id="cc"),
+    pytest.param(
+        "--cc 0-15:4 p",
+        "--cc: idset '0-15:4', character 1: '0-15:4' is neither an id (no leading zeros) nor a range like"
+        " 0-3; write 0,4,8,12",
+        id="steps",
+    ),
+    pytest.param(
+        "--dependency afterok:1:2 p",
+        "--dependency: 'afterok:1:2' names several jobs; right would be --dependency afterok:1 --dependency"
+        " afterok:2",
+        id="dependency",
+    ),
+    pytest.param(
+        "-t 5 --time-limit 300 p",
+        "--time-limit: give it or -t, not both: '300' would be seconds, '5' minutes",
+        id="two limits",
+    ),
     pytest.param("--cc [] p", "--cc: []: has no ids; right would be 0-9 or 1,3", id="no ids"),
     pytest.param("--env B=$NO p", "--env: Variable 'NO' not found in B=$NO", id="env"),
     pytest.param("--env ^absent p", "--env: [Errno 2] No such file or directory: 'absent'", id="env-file"),
