@@ -229,6 +229,18 @@ SUBMISSION = (
         ),
     ),
     Transcript(
+        "batch-ends-first",
+        (
+            r"printf '#!/bin/sh\nfor id in $(flux submit --cc=$1 sleep 60); do flux job wait-event -q $id start; done\nexit $2\n' > first.sh",
+            ("a", "flux batch -n2 --output=kvs first.sh 1-2 0"),
+            "flux job attach $a",
+            ("b", "flux batch -n1 --output=kvs first.sh 1 3"),
+            "flux job attach $b",
+            ("c", "flux batch -n1 --output=kvs --wrap flux submit --quiet --urgency=0 sleep 60"),
+            "flux job attach $c",
+        ),
+    ),
+    Transcript(
         "alloc",
         (
             "flux alloc -n2 flux getattr instance-level",

@@ -64,11 +64,17 @@ class LeadEngine:
         self._manager.commits.schedule()
 
     async def drain_all(self, timeout: float) -> bool:
-        """End every running job and wait; return False where some still run. Waiting jobs stay stored."""
+        """End every running job and wait; return False where some still run. Waiting jobs stay stored.
+
+        As with Flux, whose third cleanup command is `flux cancel`, what is ended is counted in a line.
+        """
         self._manager.decisions.ready = False
-        for job in tuple(self._manager.active.values()):
-            if job.state == JobState.RUN:
-                self._manager.lifecycle.raise_exception(job, "cancel", 0, "instance is shutting down")
+        ended = [job for job in self._manager.active.values() if job.state == JobState.RUN]
+        for job in ended:
+            self._manager.lifecycle.raise_exception(job, "cancel", 0, "instance is shutting down")
+        if ended:
+            jobs = "1 job" if len(ended) == 1 else f"{len(ended)} jobs"
+            self._manager.parts.log(log.ERR, f"cleanup.2: flux-cancel: Canceled {jobs} (0 errors)")
         deadline = asyncio.get_running_loop().time() + timeout
         while running := [j for j in self._manager.active.values() if j.state in JobState.RUNNING]:
             left = deadline - asyncio.get_running_loop().time()
