@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Watched,
     )
     from minicluster.instance.port import Instance
+    from minicluster.instance.records import Broker
     from minicluster.local.records import ClusterState
     from minicluster.plan import Site
 
@@ -237,7 +238,7 @@ def _report(state: ClusterState, instance: Instance) -> StatusReport:
     stats, resources = instance.queues.stats(), instance.nodes.resources()
     policy = instance.life.attributes().get(POLICY_ATTRIBUTE)
     drained = set(resources.drained.ranks)
-    brokers = [dataclasses.asdict(each) for each in instance.nodes.brokers()]
+    brokers = [dataclasses.asdict(each) for each in _as_expected(instance.nodes.brokers(), state.size)]
     rows = tuple({**each, "drained": each["rank"] in drained} for each in brokers)
     values = {
         "queue_policy": f"minicluster/{policy}" if policy else None,
@@ -250,6 +251,17 @@ def _report(state: ClusterState, instance: Instance) -> StatusReport:
     }
     table = records.StatusTable("brokers", rows, ("rank", "state", "drained", "host"))
     return records.StatusReport(_summary(state), FIELDS, values, tables=(table,))
+
+
+def _as_expected(brokers: Sequence[Broker], size: int) -> Sequence[Broker]:
+    """Return brokers with the lead as full where the first `size` of them are there.
+
+    The overlay calls it partial as long as any host is offline, those above the size among them.
+    """
+    lead, *followers = brokers
+    if lead.state == "partial" and all(each.state == "full" for each in followers[: size - 1]):
+        return [dataclasses.replace(lead, state="full"), *followers]
+    return brokers
 
 
 _UP = frozenset({"up"})

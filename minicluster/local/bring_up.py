@@ -21,9 +21,17 @@ PROGRESS_TIMEOUT = 10.0
 
 
 async def bring_up(
-    cluster: LocalCluster, brokers: Brokers, size: int, report: Callable[[Message], None]
+    cluster: LocalCluster,
+    brokers: Brokers,
+    size: int,
+    report: Callable[[Message], None],
+    *,
+    restored: bool,
 ) -> None:
-    """Start so many brokers, and wait until they are online. Raises BringUpFailed."""
+    """Start so many brokers, and wait until they are online. Raises BringUpFailed.
+
+    Where the lead restores a dump also until the lead's start script has started the queues.
+    """
     cluster.start(range(size))
     ready = asyncio.ensure_future(brokers.online(range(size)))
     last, deadline = -1, time.monotonic() + PROGRESS_TIMEOUT
@@ -42,6 +50,8 @@ async def bring_up(
         await asyncio.sleep(0.02)
     ready.result()
     await give_work_again(brokers)
+    if restored:
+        await cluster.lead.main_started()
 
 
 def _who_is_missing(cluster: LocalCluster, size: int) -> str:

@@ -63,7 +63,10 @@ class Supervisor:
             loop.add_signal_handler(signum, self._over.set)
         try:
             async with control_server.serving(self._directory.control, self._answer_order), self._limited():
-                await self._until_over(bring_up(self._cluster, self._brokers, self._state.size, self._report))
+                restored = bool(self._prepared.blueprint.restore)
+                size = self._state.size
+                up = bring_up(self._cluster, self._brokers, size, self._report, restored=restored)
+                await self._until_over(up)
                 if not self._over.is_set():
                     self._set(phase=LocalPhase.RUNNING)
                     self._report({"done": {"size": self._state.size}})
@@ -110,6 +113,8 @@ class Supervisor:
         act = orders.get(str(order.get("order")))
         if act is None:
             return {"error": f"unknown order {order.get('order')!r}"}
+        if self._busy.locked() and self._state.phase is LocalPhase.SCALING and _forgets(order):
+            return {"done": await self._down(order, notice)}
         if self._busy.locked():
             notice(f"waiting: the cluster is {self._state.phase.lower()}")
         async with self._busy:
@@ -172,6 +177,11 @@ class Supervisor:
 
     def _log(self, text: str) -> None:
         print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def _forgets(order: Message) -> bool:
+    """Whether an order ends the cluster without a dump: then there is nothing that a drain would save."""
+    return order.get("order") == "down" and not order.get("dump")
 
 
 def main(directory: ClusterDirectory, task: Message, report: Callable[[Message], None]) -> int:

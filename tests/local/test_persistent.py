@@ -270,6 +270,36 @@ def test_brokers_that_left_before_a_dump_take_work_after_it(up: Machine, tmp_pat
     assert up.good("attach", "mc", job).stderr == ""
 
 
+def test_the_queue_has_started_when_a_restored_cluster_is_up(up: Machine, tmp_path: Path) -> None:
+    """It was stopped for the dump. A dependency on another job is still shown by the other's id."""
+    first = up.good("submit", "mc", "--urgency", "hold", "--", "true").stdout.strip()
+    up.good("submit", "mc", "--dependency", f"afterok:{first}", "--", "true")
+    before = [row["info"] for row in up.rows("jobs", "mc")]
+    up.good("down", "mc", "--dump", tmp_path / "x.dump")
+    done = up.up(tmp_path / "mc.yaml", "--restore", str(tmp_path / "x.dump"))
+    assert done.returncode == 0, done.stderr
+    assert up.good("shell", "mc", "--", "flux", "queue", "status").stdout.endswith("Scheduling is started\n")
+    after = [row["info"] for row in up.rows("jobs", "mc")]
+    assert f"depends on after-success={first}" in before
+    assert after == before
+
+
+def test_what_is_to_go_does_not_wait_for_a_drain(embedded: Machine, tmp_path: Path) -> None:
+    """The cluster ends while `scale` waits for a job."""
+    path = document(tmp_path, spec={**SPEC, "drainTimeoutSeconds": 30}, resources={"limits": {"cpu": "1"}})
+    assert embedded.up(path).returncode == 0
+    embedded.good("submit", "mc", "-N", "2", "--", "sleep", "600")
+    scaling = embedded.start("scale", "mc", "1")
+    try:
+        eventually(lambda: embedded.rows("list")[0]["phase"] == "Scaling", "the cluster to be scaled")
+        embedded.good("down", "mc")
+        assert embedded.left() == ([], [])
+        assert scaling.wait(30) != 0
+    finally:
+        scaling.kill()
+        scaling.communicate()
+
+
 def test_a_dump_of_the_other_engine_is_refused(embedded: Machine, tmp_path: Path) -> None:
     """The message names both engines."""
     dump = tmp_path / "x.tar"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 
 from minicluster.backends.errors import WrongRequest
 from minicluster.local import documents, pod_policy, processes, state_directory
+from minicluster.local.bring_up import bring_up
 from minicluster.local.errors import SizeRefused, StateDirectoryError, UsageProblem
 from minicluster.local.output import CommandErrors, LogFile, last_lines
 from minicluster.local.pod_policy import PodPolicy, Verdict, back_off
@@ -216,3 +220,24 @@ def test_a_log_stays_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 def test_a_process_is_distinguished_from_a_later_one_of_its_id() -> None:
     assert processes.start_time(os.getpid()) > 0
     assert processes.start_time(2**22 - 1) == 0
+
+
+@pytest.mark.parametrize("restored", [True, False], ids=["restored", "new"])
+def test_a_restored_cluster_is_up_once_its_queues_are_started(restored: bool) -> None:
+    """The lead's start script begins its main part then."""
+
+    async def is_up_before() -> bool:
+        async def at_once(*_arguments: object) -> None:
+            return
+
+        started = asyncio.Event()
+        lead = SimpleNamespace(ended=False, main_started=started.wait)
+        cluster: Any = SimpleNamespace(lead=lead, start=lambda _ranks: None, joined=lambda size: size)
+        brokers: Any = SimpleNamespace(online=at_once, call=at_once)
+        up = asyncio.ensure_future(bring_up(cluster, brokers, 2, lambda _message: None, restored=restored))
+        done, _ = await asyncio.wait([up], timeout=0.3)
+        started.set()
+        await up
+        return bool(done)
+
+    assert asyncio.run(is_up_before()) is not restored
