@@ -19,9 +19,28 @@ ACTIVE = ("depend", "priority", "sched", "run", "pending", "running", "active")
 RESULTS = ("completed", "failed", "canceled", "timeout")
 EVERY = (*ACTIVE, "cleanup", "inactive", *RESULTS)
 """All that listings take, as `flux jobs --filter`."""
+CODES = {
+    "d": "depend",
+    "p": "priority",
+    "s": "sched",
+    "r": "run",
+    "c": "cleanup",
+    "i": "inactive",
+    "cd": "completed",
+    "f": "failed",
+    "ca": "canceled",
+    "to": "timeout",
+    "pd": "pending",
+    "cg": "cleanup",
+    "nf": "failed",
+    "oom": "failed",
+}
+"""The codes of `flux jobs`, then those of Slurm's `squeue` that differ, for the words of EVERY."""
 StatesFilter = Annotated[
     str,
-    typer.Option("--states", "--state", "-S", metavar="STATES", help="In these, as in pending,failed."),
+    typer.Option(
+        "--states", "--state", "-S", metavar="STATES", help="In these, as in pending,failed or PD,F."
+    ),
 ]
 UserFilter = Annotated[str, typer.Option("--user", "-u", help="Of this user: a name or a number.")]
 QueueFilter = Annotated[str, typer.Option("--queue", "-q", metavar="QUEUE", help="In this queue.")]
@@ -86,14 +105,15 @@ def selection(states: str, user: str, queue: str, pattern: str, since: str, *, e
 
 
 def states_of(text: str, words: Sequence[str]) -> tuple[JobState, JobResult]:
-    """Return the states and results in a list such as `pending,failed`; the active ones without any.
+    """Return the states and results in a list such as `pending,failed` or `PD,F`; the active ones without it.
 
     Raises BadParameter for a word that is not among `words`.
     """
     from minicluster.instance.records import JobResult, JobState
 
     states, results = JobState(0), JobResult(0)
-    for word in text.lower().split(",") if text else ("active",):
+    for code in text.lower().split(",") if text else ("active",):
+        word = CODES.get(code, code)
         if word not in words:
             message = f"{word!r} is no state of a job; right would be {', '.join(words)}"
             raise typer.BadParameter(message, param_hint="--states")

@@ -60,7 +60,7 @@ def test_a_dump_has_the_rows_that_the_cluster_had(call: Call, folder: Path) -> N
     later, *ended = _rows(call, "--from", "gone.dump")
     assert ended == before[1:]
     times = {name: pytest.approx(before[0][name], abs=1) for name in ("t_submit", "t_depend")}
-    assert later == {**before[0], **times, "info": "waited when it was saved"}
+    assert later == {**before[0], **times, "info": "held: its urgency is 0"}
     assert [row["name"] for row in _rows(call, "--from", "gone.dump", "-S", "failed")] == ["sh"]
     assert [row["name"] for row in _rows(call, "--from", "gone.dump", "--job-name", "g*")] == ["good"]
     assert [row["name"] for row in _rows(call, "--from", "gone.dump", "--since", "now")] == ["later"]

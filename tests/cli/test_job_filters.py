@@ -68,3 +68,28 @@ def test_the_queues_that_there_are_are_named() -> None:
     with pytest.raises(WrongRequest) as refusal:
         job_filters.selection("", "", "fast", "", "", every=True).find(instance)
     assert str(refusal.value) == "--queue fast: is not there; there are batch, debug"
+
+
+@pytest.mark.parametrize(
+    ("code", "word"),
+    [
+        *[
+            ("D", "depend"),
+            ("P", "priority"),
+            ("S", "sched"),
+            ("R", "run"),
+            ("C", "cleanup"),
+            ("I", "inactive"),
+        ],
+        *[("CD", "completed"), ("F", "failed"), ("CA", "canceled"), ("TO", "timeout")],
+        *[
+            ("PD", "pending"),
+            ("CG", "cleanup"),
+            ("NF", "failed"),
+            ("oom", "failed"),
+            ("pd,F", "pending,failed"),
+        ],
+    ],
+)
+def test_the_codes_of_flux_and_slurm_are_states(code: str, word: str) -> None:
+    assert job_filters.states_of(code, job_filters.EVERY) == job_filters.states_of(word, job_filters.EVERY)

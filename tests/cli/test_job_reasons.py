@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from minicluster.cli import job_reasons
+from minicluster.cli.job_reasons import QueueContext
 from minicluster.instance.records import (
     Job,
     JobException,
@@ -18,6 +20,9 @@ from minicluster.instance.records import (
     ResourceSubset,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 FOUR = ResourceSubset((0, 1, 2, 3), ("a", "b", "c", "d"), cores=8)
 UP = ResourceSubset((0, 1), ("a", "b"), cores=4)
 THERE = Resources(
@@ -25,7 +30,9 @@ THERE = Resources(
 )
 WAITS = Job(1, JobState.SCHED)
 STARTED = QueueStatus("", enabled=True, started=True)
+STOPPED = QueueStatus("", enabled=True, started=False)
 RESOURCES = "waits for resources: 1 of 4 cores on 2 nodes are free"
+STARTS = "; `minicluster shell NAME -- flux queue start"
 CASES: dict[str, tuple[dict[str, Any], QueueStatus, str]] = {
     "resources": ({}, STARTED, RESOURCES),
     "the scheduler's own words": (
@@ -40,26 +47,150 @@ CASES: dict[str, tuple[dict[str, Any], QueueStatus, str]] = {
         STARTED,
         "depends on after-success=\u0192A",
     ),
+    "another job, as a number": (
+        {"state": JobState.DEPEND, "dependencies": ("after-success=939305992192", "after-finish=\u0192A")},
+        STARTED,
+        "depends on after-success=\u0192Rg6FjYs, after-finish=\u0192A",
+    ),
     "another job, nobody says which": ({"state": JobState.DEPEND}, STARTED, "depends on other jobs"),
-    "the queue": ({}, QueueStatus("", enabled=True, started=False), "the queue is stopped"),
+    "words of a plug-in": (
+        {"state": JobState.DEPEND, "dependencies": ("license", "site=north")},
+        STARTED,
+        "depends on license, site=north",
+    ),
+    "the queue": ({}, STOPPED, f"the queue is stopped{STARTS}` starts it"),
     "the queue, and why": (
         {"queue": "batch"},
         QueueStatus("batch", enabled=True, started=False, stop_reason="at night"),
-        "queue batch is stopped: at night",
+        f"queue batch is stopped: at night{STARTS} -q batch` starts it",
     ),
     "another queue": ({"queue": "debug"}, QueueStatus("batch", enabled=True, started=False), RESOURCES),
+    "nodes that are down": (
+        {"nnodes": 3},
+        STARTED,
+        "needs 3 nodes, 2 are up; up to 4 with `minicluster scale`",
+    ),
+    "cores that are down": (
+        {"ncores": 5, "annotations": {"sched": {"reason_pending": "needs nodes that are down"}}},
+        STARTED,
+        "needs 5 cores, 4 are up; up to 8 with `minicluster scale`",
+    ),
+    "cores that are busy": (
+        {"ncores": 2},
+        STARTED,
+        "waits for resources: needs 2 cores, 1 of 4 are free",
+    ),
+    "nodes that are busy": (
+        {"nnodes": 2, "ncores": 2},
+        STARTED,
+        "waits for resources: needs 2 nodes, 1 of 2 have free cores",
+    ),
+    "never that many cores": (
+        {"ncores": 9, "annotations": {"sched": {"reason_pending": "kept"}}},
+        STARTED,
+        "asks for 9 cores, there will never be more than 8",
+    ),
     "too much": ({"nnodes": 5}, STARTED, "asks for 5 nodes, there will never be more than 4"),
 }
 
 
 @pytest.mark.parametrize(("job", "queue", "why"), CASES.values(), ids=CASES)
 def test_why_it_waits(job: dict[str, Any], queue: QueueStatus, why: str) -> None:
-    assert job_reasons.why(replace(WAITS, **job), THERE, [queue]) == why
+    assert job_reasons.why(replace(WAITS, **job), QueueContext(THERE, [queue])) == why
+
+
+def _why(job: Job = WAITS, there: Resources = THERE, **more: Any) -> str:
+    return job_reasons.why(job, QueueContext(there, [STARTED], **more))
 
 
 def test_one_node_is_in_the_singular() -> None:
     there = replace(THERE, up=ResourceSubset((0,), ("a",), cores=2))
-    assert job_reasons.why(WAITS, there, [STARTED]).endswith("1 of 2 cores on 1 node are free")
+    assert _why(there=there).endswith("1 of 2 cores on 1 node are free")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "why"),
+    [
+        (5, "needs 5 GPUs, 4 are up; up to 8 with `minicluster scale`"),
+        (3, "waits for resources: needs 3 GPUs, 1 of 4 are free"),
+        (1, RESOURCES),
+        (9, "asks for 9 GPUs, there will never be more than 8"),
+    ],
+    ids=["down", "busy", "free", "never that many"],
+)
+def test_gpus_are_counted(gpus: int, why: str) -> None:
+    there = replace(
+        THERE, all=replace(FOUR, gpus=8), up=replace(UP, gpus=4), free=replace(THERE.free, gpus=1)
+    )
+    assert _why(there=there, gpus=lambda _job: gpus) == why
+
+
+@pytest.mark.parametrize(
+    ("job", "drained", "why"),
+    [
+        ({"nnodes": 4}, (2, 3), "needs 4 nodes, 2 are up; 2 nodes are drained"),
+        ({"nnodes": 3}, (2,), "needs 3 nodes, 2 are up; 1 node is drained"),
+        ({}, (2,), f"{RESOURCES}; 1 node is drained"),
+        ({}, (3,), RESOURCES),
+    ],
+    ids=["nodes", "one", "cores", "one that has left"],
+)
+def test_drained_nodes_are_counted(job: dict[str, Any], drained: tuple[int, ...], why: str) -> None:
+    there = replace(
+        THERE, drained=ResourceSubset(drained), offline=ResourceSubset((3,) if drained == (3,) else ())
+    )
+    assert _why(replace(WAITS, **job), there) == why
+
+
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        (2, "behind \u01923, though 1 of 4 cores on 2 nodes are free"),
+        (1, RESOURCES),
+        (None, RESOURCES),
+    ],
+    ids=["another one", "itself", "not known"],
+)
+def test_the_job_before_it_is_named_where_its_resources_are_free(first: int | None, why: str) -> None:
+    assert _why(replace(WAITS, ncores=1), first=lambda: first) == why
+
+
+def test_who_is_first_is_not_asked_for_a_job_that_does_not_fit() -> None:
+    asked: list[None] = []
+    _why(replace(WAITS, ncores=2), first=lambda: asked.append(None))
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        (lambda now: now + 150, "; eta 2m"),
+        (lambda now: now - 5, "; eta now"),
+        (lambda _now: None, ""),
+        (lambda _now: float("inf"), ""),
+    ],
+    ids=["later", "past", "no plan", "never"],
+)
+def test_the_planned_start_is_shown(start: Callable[[float], float | None], words: str) -> None:
+    planned = {"sched": {"t_estimate": start(time.time()), "reason_pending": None}}
+    assert _why(replace(WAITS, annotations=planned)) == f"{RESOURCES}{words}"
+
+
+def test_a_time_of_today_is_a_time_of_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "localtime", time.gmtime)
+    now = time.time()
+    day = now - now % 86400
+    later = replace(WAITS, state=JobState.DEPEND, dependencies=(f"begin-time={day + 7375.258:.3f}",))
+    assert _why(later) == "begins at 02:02:55"
+
+
+def test_a_time_of_another_day_has_its_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside a job that it depends on."""
+    monkeypatch.setattr(time, "localtime", time.gmtime)
+    waits = ("after-success=\u0192A", "begin-time=951825600.000")
+    assert _why(replace(WAITS, state=JobState.DEPEND, dependencies=waits)) == (
+        "depends on after-success=\u0192A, begins at 2000-02-29 12:00:00"
+    )
 
 
 def _ended(result: JobResult, **more: Any) -> Job:

@@ -12,7 +12,8 @@ from typing import Any, cast
 import pytest
 
 from minicluster.cli import job_rows
-from minicluster.instance.records import Job, JobResult, JobState
+from minicluster.instance.errors import JobNotFound
+from minicluster.instance.records import Job, JobResult, JobState, QueueStatus, Resources, ResourceSubset
 
 PAGE = Path(__file__).parents[2] / "docs" / "jobs.md"
 FARAWAY: Any = SimpleNamespace(links=SimpleNamespace(inherits_environment=False))
@@ -69,3 +70,84 @@ def test_users_have_names_where_they_are_known(userid: int, here: bool, name: st
 def test_a_column_of_usual_values_is_left_out(row: dict[str, Any], shown: list[str]) -> None:
     usual = {"queue": "", "urgency": 16}
     assert job_rows.columns([usual, row], ["id", "queue", "urgency"]) == shown
+
+
+class _Waiting:
+    """Jobs that wait on two nodes with a core free and two GPUs up, of which none is free."""
+
+    def __init__(self, *jobs: Job, gpus: int = 0, stopped: str = "none") -> None:
+        up, nothing = ResourceSubset((0, 1), ("a", "b"), 4, gpus), ResourceSubset()
+        self._jobs = jobs
+        self._resources = Resources(up, up, nothing, ResourceSubset((0,), ("a",), 1), up, nothing, nothing)
+        self._queues = [QueueStatus(each, enabled=True, started=each != stopped) for each in ("a", "b")]
+        self.asked: list[int] = []
+
+    def jobspec(self, jobid: int) -> dict[str, Any]:
+        """Return one of two tasks with a GPU each. Raises JobNotFound for job 9."""
+        self.asked.append(jobid)
+        if jobid == 9:
+            raise JobNotFound(jobid)
+        slot = {
+            "type": "slot",
+            "count": 2,
+            "with": [{"type": "core", "count": 1}, {"type": "gpu", "count": 1}],
+        }
+        return {"resources": [slot]}
+
+    def info(self) -> list[str]:
+        """Return why each waits."""
+        made = SimpleNamespace(
+            links=SimpleNamespace(inherits_environment=False),
+            jobs=SimpleNamespace(find=lambda _which, limit: self._jobs[:limit], jobspec=self.jobspec),
+            nodes=SimpleNamespace(resources=lambda: self._resources),
+            queues=SimpleNamespace(all=lambda: self._queues),
+        )
+        return [row["info"] for row in job_rows.rows(cast("Any", made), self._jobs)]
+
+
+def _waits(number: int, queue: str = "a", urgency: int = 16) -> Job:
+    return Job(number, JobState.SCHED, queue=queue, urgency=urgency, ncores=1)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "stopped", "behind"),
+    [
+        ([_waits(2), _waits(3)], "none", "\u01923"),
+        ([_waits(2, urgency=0), _waits(4), _waits(3)], "none", "\u01925"),
+        ([_waits(2, queue="b"), _waits(4), _waits(3)], "b", "\u01925"),
+    ],
+    ids=["the first", "not one that is held", "not one in a stopped queue"],
+)
+def test_a_job_is_behind_the_first_that_could_start(jobs: list[Job], stopped: str, behind: str) -> None:
+    assert _Waiting(*jobs, stopped=stopped).info()[-1].startswith(f"behind {behind}, though 1 of 4 cores ")
+
+
+def test_the_gpus_that_a_job_needs_are_of_its_jobspec() -> None:
+    """Of one that has gone meanwhile they are not known."""
+    assert _Waiting(_waits(2), _waits(9), gpus=2).info() == [
+        "waits for resources: needs 2 GPUs, 0 of 2 are free",
+        "behind \u01923, though 1 of 4 cores on 2 nodes are free",
+    ]
+
+
+@pytest.mark.parametrize(("gpus", "count"), [(0, 0), (2, job_rows.MAX_JOBSPECS)], ids=["none", "many jobs"])
+def test_only_so_many_jobspecs_are_read(gpus: int, count: int) -> None:
+    """None where there are no GPUs."""
+    many = _Waiting(*map(_waits, range(100, 200)), gpus=gpus)
+    assert (len(many.info()), len(many.asked)) == (100, count)
+
+
+@pytest.mark.parametrize(
+    ("job", "info"),
+    [
+        (
+            Job(1, JobState.DEPEND, dependencies=("after-success=2",)),
+            "depends on after-success=\u01923",
+        ),
+        (Job(1, JobState.SCHED, urgency=0), "held: its urgency is 0"),
+        (Job(1, JobState.SCHED), "waited when it was saved"),
+    ],
+    ids=["another job", "held", "resources"],
+)
+def test_a_dump_has_why_a_job_waits_by_itself(job: Job, info: str) -> None:
+    assert [row["info"] for row in job_rows.dumped_rows([job])] == [info]

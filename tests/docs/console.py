@@ -44,7 +44,7 @@ _MASKS = (
 _PROGRESS = re.compile(
     r"minicluster: ([\w-]+: (Pending|Starting|Resizing|Running|saving|waiting|\d+ jobs? saved)\b"
     r"|[\w-]+: no operator has looked at it yet|\d+ of \d+ brokers? ha(ve|s) joined"
-    r"|waiting for \d+ running jobs?$|ƒ\w+: waits for resources: )"
+    r"|waiting for \d+ running jobs?$|ƒ\w+: (waits for resources: |needs \d|behind ƒ))"
 )
 """What waiting for a MiniCluster shows meanwhile: which of it is seen is chance."""
 _TASK = re.compile(r"\d+: ")

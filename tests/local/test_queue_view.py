@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -85,3 +86,29 @@ def test_top_of_what_is_not_up_reports_it(embedded: Machine) -> None:
         1,
         "minicluster: cluster mc: is not up; `minicluster list` shows the ones that are\n",
     )
+
+
+def test_what_a_waiting_job_lacks_is_named(embedded: Machine, tmp_path: Path) -> None:
+    """Nodes that are not up, a job before it, nodes that are drained, a time."""
+    up = embedded
+    up.up(document(tmp_path, spec=SPEC, resources={"limits": {"cpu": "1"}}))
+    large = submit(up, "-N", "4", "--", "true")
+    small = submit(up, "--", "true")
+    later = submit(up, "--dependency", f"begin-time:{2**31}", "--", "true")
+    info = {row["id"]: row["info"] for row in up.rows("jobs", "mc")}
+    assert info == {
+        large: "needs 4 nodes, 2 are up; up to 4 with `minicluster scale`",
+        small: f"behind {large}, though 2 of 2 cores on 2 nodes are free",
+        later: f"begins at {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(2**31))}",
+    }
+    up.good("shell", "mc", "--", "flux", "resource", "drain", "1", "broken fan")
+    info = {row["id"]: row["info"] for row in up.rows("jobs", "mc")}
+    assert info[large] == "needs 4 nodes, 1 is up; 1 node is drained"
+    assert info[small] == f"behind {large}, though 1 of 1 cores on 1 node are free; 1 node is drained"
+
+
+def test_the_lead_is_full_where_all_of_the_size_are_there(embedded: Machine, tmp_path: Path) -> None:
+    """Brokers above the size are offline, which is as it should be."""
+    embedded.up(document(tmp_path, spec=SPEC))
+    (status,) = embedded.rows("status", "mc")
+    assert [each["state"] for each in status["brokers"]] == ["full", "full", "offline", "offline"]
