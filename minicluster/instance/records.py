@@ -82,9 +82,13 @@ class Job:
 
     @property
     def returncode(self) -> int | None:
-        """Exit code, or negative signal; -128 if cancelled, 1 if failed before it ran; else None."""
+        """Exit code, or negative signal; -128 if cancelled, 1 if failed before it ran; else None.
+
+        It is never 0 with an exception that ended the job: Flux may note a wait status of 0 there.
+        """
         if self.waitstatus is not None:
-            return os.waitstatus_to_exitcode(self.waitstatus)
+            ended = self.exception is not None and self.exception.severity == 0
+            return os.waitstatus_to_exitcode(self.waitstatus) or int(ended)
         if self.result is JobResult.CANCELED:
             return -128
         return 1 if self.result is JobResult.FAILED else None

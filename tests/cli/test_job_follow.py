@@ -110,8 +110,12 @@ def test_all_are_waited_for(jobs: Jobs) -> None:
         (Job(1, JobState.INACTIVE, JobResult.FAILED, waitstatus=9), 137),
         (Job(1, JobState.INACTIVE, JobResult.CANCELED), 1),
         (Job(1, JobState.INACTIVE), 1),
+        (
+            Job(1, JobState.INACTIVE, JobResult.FAILED, waitstatus=0, exception=JobException("exec", 0, "")),
+            1,
+        ),
     ],
-    ids=["success", "code", "signal", "canceled", "unknown"],
+    ids=["success", "code", "signal", "canceled", "unknown", "exit timeout"],
 )
 def test_an_exit_code_is_as_in_a_shell(job: Job, code: int) -> None:
     assert job_follow.exit_code(job) == code

@@ -40,6 +40,14 @@ def death_by_signal(lab: Experiment) -> Any:
     return lab.job(done), lab.events(done)
 
 
+@case("jobs.wait")
+def end_by_the_exit_timeout(lab: Experiment) -> Any:
+    late = "test $FLUX_TASK_RANK = 0 || exec sleep 30"
+    options = {"exit-timeout": "0.3s"}
+    ended = lab.ended(lab.submit("left", "sh", "-c", late, tasks=2, shell_options=options))
+    return ended["result"], ended["waitstatus"], ended["returncode"], ended["exception"]
+
+
 @case("jobs.wait", "jobs.jobspec")
 def two_nodes(lab: Experiment) -> Any:
     done = lab.done("wide", "true", nodes=2, tasks=2, exclusive=True)

@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 from minicluster.instance import records, resource_sets, wire
 from minicluster.instance.errors import SubmitRefused
 from minicluster.instance.jobspec import jobspec
-from minicluster.instance.records import Job, JobFilter, JobRequest, JobResult, JobState, OutputChunk
+from minicluster.instance.records import (
+    Job,
+    JobException,
+    JobFilter,
+    JobRequest,
+    JobResult,
+    JobState,
+    OutputChunk,
+)
 from minicluster.instance.rpc_jobs import RpcJobs
 
 PLAIN = JobRequest(("true",), environment={}, cwd="/")
@@ -44,6 +52,16 @@ def test_states_have_the_bits_of_flux() -> None:
         pytest.param(Job(1, JobState.INACTIVE, JobResult.FAILED, waitstatus=9), -9, id="signal"),
         pytest.param(Job(1, JobState.INACTIVE, JobResult.CANCELED), -128, id="cancelled before it ran"),
         pytest.param(Job(1, JobState.INACTIVE, JobResult.FAILED), 1, id="failed before it ran"),
+        pytest.param(
+            Job(1, JobState.INACTIVE, JobResult.FAILED, waitstatus=0, exception=JobException("exec", 0, "")),
+            1,
+            id="ended by an exception",
+        ),
+        pytest.param(
+            Job(1, JobState.INACTIVE, JobResult.COMPLETED, waitstatus=0, exception=JobException("x", 1, "")),
+            0,
+            id="with a mild exception",
+        ),
     ],
 )
 def test_return_code(job: Job, code: int | None) -> None:
