@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -10,13 +11,16 @@ from minicluster.malleable import messages
 from minicluster.malleable.errors import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from minicluster.malleable.hooks import Hooks
     from minicluster.malleable.messages import Grow, Member, Shrink, ToInstance, ToProgram
 
 _log = logging.getLogger(__name__)
-_FIRST = 0
+FIRST = 0
+"""The number of the task that is the program for its instance."""
+_LONGEST_REASON = 1000
+"""Characters: a line of the protocol is limited, and a job's eventlog keeps the reason."""
 
 
 @dataclass
@@ -56,45 +60,51 @@ class OrderHandling:
             _log.warning("the instance found a mistake: %s", message.reason)
 
     def _grow(self, order: Grow) -> None:
-        try:
+        with self._refusing(order.order):
             self._hooks.before_grow(order)
-        except Refusal as refusal:
-            self._send(messages.Refuse(order.order, str(refusal)))
-            return
-        self._order = _Order(order.order)
-        self._send(messages.Accept(order.order))
+            self._order = _Order(order.order)
+            self._send(messages.Accept(order.order))
+
+    @contextlib.contextmanager
+    def _refusing(self, order: int) -> Iterator[None]:
+        """Refuse the order where a hook fails, and raise its error, unless that is a Refusal.
+
+        The program may catch the error and go on: the instance must not wait for an answer then.
+        """
+        try:
+            yield
+        except Exception as error:
+            self._order = None
+            is_refusal = isinstance(error, Refusal)
+            reason = str(error) if is_refusal else f"{type(error).__name__}: {error}"
+            self._send(messages.Refuse(order, reason[:_LONGEST_REASON]))
+            if not is_refusal:
+                raise
 
     def _joined(self, joined: messages.Joined) -> None:
         order = self._order
         if order is None or order.id != joined.order:
             return
         self._send(messages.Accept(joined.order))  # the limit for the work begins now
-        try:
+        with self._refusing(joined.order):
             self._hooks.after_grow(joined.workers)
-        except Refusal as refusal:
-            self._order = None
-            self._send(messages.Refuse(joined.order, str(refusal)))
-            return
-        order.taken, order.over = {member.task: member for member in joined.workers}, True
-        self.workers.update(order.taken)
-        self._send(messages.Done(joined.order))
+            order.taken, order.over = {member.task: member for member in joined.workers}, True
+            self.workers.update(order.taken)
+            self._send(messages.Done(joined.order))
 
     def _shrink(self, order: Shrink) -> None:
         self._send(messages.Accept(order.order))
         given = tuple(self._given[: order.count])  # gone already, for an order that expired meanwhile
         wanted = order.count - len(given)
-        if wanted:
-            try:
+        with self._refusing(order.order):
+            if wanted:
                 chosen = self._hooks.before_shrink(messages.Shrink(order.order, wanted, order.size))
-            except Refusal as refusal:
-                self._send(messages.Refuse(order.order, str(refusal)))
-                return
-            given += self._checked(tuple(chosen), wanted)
-        self._order = _Order(order.order, given)
-        self._send(messages.Release(order.order, given))
+                given += self._checked(tuple(chosen), wanted)
+            self._order = _Order(order.order, given)
+            self._send(messages.Release(order.order, given))
 
     def _checked(self, chosen: tuple[int, ...], wanted: int) -> tuple[int, ...]:
-        able = set(self.workers) - set(self._given) - {_FIRST}
+        able = set(self.workers) - set(self._given) - {FIRST}
         if len(chosen) != wanted or len(set(chosen) & able) != wanted:
             raise ValueError(f"before_shrink returned {list(chosen)}: expected {wanted} of {sorted(able)}")
         return chosen

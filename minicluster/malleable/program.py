@@ -17,15 +17,15 @@ its own may poll (with a timeout) while others compute. Then the hooks run in th
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from typing import TYPE_CHECKING
 
-from minicluster.malleable import credentials as files
 from minicluster.malleable import messages
-from minicluster.malleable.order_handling import OrderHandling
+from minicluster.malleable.errors import Rejected
+from minicluster.malleable.order_handling import FIRST, OrderHandling
 from minicluster.malleable.program_link import ProgramLink
+from minicluster.malleable.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,8 +52,10 @@ class Program:
         self.least = self.most = 0
         self._reported = (-_REPORT_INTERVAL, -1.0)
         self._polling = threading.Lock()
-        credentials = files.from_environment(os.environ if environment is None else environment)
-        self._link = ProgramLink(credentials, timeout)
+        worker = Worker.from_environment(environment)
+        if worker.credentials is not None and worker.number != FIRST:
+            raise Rejected(f"task {worker.number} registered: only task {FIRST} may; added tasks join")
+        self._link = ProgramLink(worker.credentials, timeout)
         self._orders = OrderHandling(hooks, self._link.send)
         answer = self._link.open()
         if answer is not None:

@@ -18,14 +18,20 @@ if TYPE_CHECKING:
 
     from tests.malleable.played import Played
 
-TEXT = (Path(__file__).parents[2] / "docs" / "malleable.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = (DOCS / "malleable.md").read_text()
 LINES = re.findall(r"^\| (instance|program|worker) \| `(.*?)` \|", TEXT, re.MULTILINE)
 
 
-def test_its_program_grows_and_shrinks(play: Callable[..., Played], tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", ["malleable.md", "python-api.md"])
+def test_its_program_grows_and_shrinks(play: Callable[..., Played], tmp_path: Path, page: str) -> None:
+    """So does that of the Python API's page."""
     path = tmp_path / "app.py"
-    (program,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    path.write_text(program.replace("range(800)", "range(10**9)"))
+    programs = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+    (program,) = (each for each in programs if "Hooks" in each)
+    endless, changed = re.subn(r"range\(\d+\)", "range(10**9)", program)
+    assert changed == 1
+    path.write_text(endless)
     command = [sys.executable, str(path)]
     box: list[Played] = []
     box.append(play(start=lambda task, order: box[0].launch(task, order, command, {})))

@@ -4,74 +4,26 @@ from __future__ import annotations
 
 import socket
 import threading
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from minicluster.malleable import Hooks, Program, Refusal, Rejected, Worker, events, messages
+from minicluster.malleable import Program, Rejected, Worker, events, messages
 from minicluster.malleable.credentials import Credentials
+from tests.malleable.recording import RecordingHooks, joins, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from minicluster.malleable import Grow, Member, Shrink
+    from minicluster.malleable import Shrink
     from tests.malleable.played import Played
-
-
-@dataclass
-class RecordingHooks(Hooks):
-    """Keeps what it was called with; `refuses` names the hook that refuses."""
-
-    refuses: str = ""
-    called: list[tuple[Any, ...]] = field(default_factory=list)
-
-    def _call(self, name: str, *arguments: Any) -> None:
-        self.called.append((name, *arguments))
-        if name == self.refuses:
-            raise Refusal("little work left")
-
-    def before_grow(self, order: Grow) -> None:
-        self._call("before_grow", order.hosts)
-
-    def after_grow(self, workers: Sequence[Member]) -> None:
-        self._call("after_grow", *[(member.task, member.address) for member in workers])
-
-    def before_shrink(self, order: Shrink) -> Sequence[int]:
-        self._call("before_shrink", order.count)
-        return [3, 2, 1][: order.count]
-
-    def after_shrink(self, workers: Sequence[int]) -> None:
-        self._call("after_shrink", *workers)
-
-    def expired(self, order: int, reason: str) -> None:
-        self._call("expired", order, reason)
 
 
 @pytest.fixture
 def hooks() -> RecordingHooks:
     """Hooks that keep what they were called with."""
     return RecordingHooks()
-
-
-def joins(played: list[Played]) -> Callable[[int, int], object]:
-    """What a worker does that joins at once, in a thread."""
-
-    def start(task: int, order: int) -> None:
-        worker = Worker.from_environment(played[0].environment(task, order))
-        threading.Thread(target=worker.join, args=(f"addr{task}",), daemon=True).start()
-
-    return start
-
-
-def until(program: Program, condition: Callable[[], object]) -> None:
-    """Poll as a program does until something is true."""
-    for _ in range(600):
-        program.poll(0.1)
-        if condition():
-            return
-    raise AssertionError("the program never saw it")
 
 
 def test_a_run_without_an_instance_is_a_rigid_one(hooks: RecordingHooks) -> None:
@@ -310,21 +262,20 @@ def test_a_thread_of_its_own_may_poll(play: Callable[..., Played], hooks: Record
     assert not thread.is_alive()
 
 
-def test_a_hook_that_names_wrong_workers_is_a_mistake_of_the_program(play: Callable[..., Played]) -> None:
-    class Wrong(RecordingHooks):
-        def before_shrink(self, order: Shrink) -> Sequence[int]:
-            return [0]
-
-    played = play(size=2)
-    with Program(Wrong(), played.environment()) as program:
-        played.shrink(1)
-        with pytest.raises(ValueError, match=r"returned \[0\]: expected 1 of \[1\]"):
-            program.poll(30)
-
-
 def test_only_a_started_worker_joins(play: Callable[..., Played]) -> None:
     with pytest.raises(Rejected, match="only a worker that an order has started"):
         Worker.from_environment(play().environment(1)).join("addr")
+
+
+def test_another_task_is_no_program(play: Callable[..., Played], hooks: RecordingHooks) -> None:
+    """And the first one keeps its connection."""
+    played = play(size=4)
+    with Program(hooks, played.environment()) as program:
+        with pytest.raises(Rejected, match=r"^task 2 registered: only task 0 may; added tasks join$"):
+            Program(hooks, played.environment(2))
+        played.shrink(1)
+        assert program.poll(30) is False
+        assert hooks.called == [("before_shrink", 1)]
 
 
 @pytest.fixture
