@@ -117,6 +117,23 @@ class BaseJob:
         self.orders.alive.discard(task)
         self._around.take(self.session.ended(task, self._flux.clock()))
         self._wind_up()
+        self._flux.call_later(LEAVE, self._count_out)  # when the program ends, companions end first
+
+    def _count_out(self) -> None:
+        """Free what lost companions held: those that ended, though no order was for it, and the job goes on."""
+        if self.closed or self.job in self._resizing.book:
+            return
+        lost = sorted(self.session.workers.keys() & self.orders.slots.keys() - self.orders.alive)
+        if not lost:
+            return
+        now = self._flux.clock()
+        freed = [self.orders.slots.pop(task) for task in lost]
+        self._around.take(self.session.lost(lost))
+        accepts = self.orders.accepts_resize
+        self._resizing.resized(self.job, self.session.size, freed, now, heeds=accepts)
+        names = ", ".join(f58(self._companions[task]) for task in lost)
+        self._flux.annotate(self.job, self._note(f"done, then lost {names}"))
+        self._flux.schedule_decision()
 
     def happened(self, event: SessionEvent) -> None:
         """Handle an event: an answer of the program, or the end of an order."""
@@ -132,6 +149,7 @@ class BaseJob:
             self._resizing.resized(self.job, event.size, lost, now, heeds=accepts)
             self._flux.annotate(self.job, self._note("done"))
             self.orders.end()
+            self._count_out()
         elif isinstance(event, events.ResizeRefused):
             self.came_to_nothing(f"refused: {event.reason}")
         elif isinstance(event, events.ResizeExpired):
@@ -196,6 +214,7 @@ class BaseJob:
         self._flux.annotate(self.job, self._note(what))
         self.orders.end(what)
         self._alarm.set(self.orders.due)
+        self._count_out()
         self._flux.schedule_decision()
 
     def _note(self, what: str) -> dict[str, Any]:

@@ -142,10 +142,14 @@ class Release:
 
 @dataclass(frozen=True)
 class Released:
-    """Instance → program: the workers have ended and their resources are free."""
+    """Instance → program: the workers have ended and their resources are free.
+
+    With order 0 no order was for it: `workers` were lost, and are not counted any more.
+    """
 
     type: ClassVar[str] = "released"
     order: int
+    workers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -110,13 +110,19 @@ class OrderHandling:
         return chosen
 
     def _released(self, released: messages.Released) -> None:
+        if not released.order:
+            self._drop(released.workers)
+            return
         if self._order is None or self._order.id != released.order:
             return
         given, self._order = self._order.given, None
-        for task in given:
-            self.workers.pop(task, None)
-        self._given = [task for task in self._given if task not in given]
+        self._drop(given)
         self._hooks.after_shrink(given)
+
+    def _drop(self, gone: tuple[int, ...]) -> None:
+        for task in gone:
+            self.workers.pop(task, None)
+        self._given = [task for task in self._given if task not in gone]
 
     def _expired(self, expired: messages.Expired) -> None:
         if self._order is not None and self._order.id == expired.order:

@@ -297,6 +297,12 @@ class Session:
         del now  # every event has this parameter
         return self._orders.ended(task)
 
+    def lost(self, tasks: Sequence[int]) -> Step:
+        """Count these workers out, which have ended while no order was under way."""
+        for task in tasks:
+            del self.workers[task]
+        return self.speaker.send(messages.Released(0, tuple(tasks)))
+
     def failed(self, reason: str, now: float) -> Step:
         """Note that the workers of the order under way cannot be started."""
         del now

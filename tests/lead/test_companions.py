@@ -154,6 +154,44 @@ def test_companions_end_with_a_job_that_is_cancelled(instance: Malleable) -> Non
     assert instance.hosts_and_slots(instance.submit("-n4", "true")) == ("mc-[0-1]", 4)
 
 
+POLLING = """
+import time
+from minicluster.malleable import Hooks, Program, Worker
+class Mine(Hooks):
+    def after_grow(self, workers):
+        pass
+    def before_shrink(self, order):
+        return sorted(program.workers)[-order.count :]
+me = Worker.from_environment()
+if me.joining:
+    me.join("nowhere")
+    time.sleep(600)
+with Program(Mine()) as program:
+    while True:
+        if program.poll(10):
+            print(sorted(program.workers), flush=True)
+"""
+
+
+def test_a_companion_that_is_lost_is_counted_out(instance: Malleable) -> None:
+    """The program learns who it was, and the job grows again into what it held."""
+    job = instance.submit(*MALLEABLE, sys.executable, "-c", POLLING)
+    instance.size(job, 4)
+    lost = instance.companions(job)[1]
+    with connect(instance.pods.run("getattr", "local-uri"), "flux") as flux:
+        instance.pods.run("cancel", lost)
+        with flux.jobs.output(parse(job), follow=True) as output:
+            printed = b""
+            for chunk in output:
+                printed += chunk.data
+                if b", 4]" in printed:
+                    break
+    assert b"[0, 1, 2, 3]\n[0, 1, 3]\n[0, 1, 3, 4]\n" in printed
+    instance.size(job, 4)
+    assert lost not in instance.companions(job)
+    assert f"then lost {lost}" in instance.pods.run("job", "eventlog", job)
+
+
 def test_companions_survive_a_reload_and_end_with_their_job(instance: Malleable) -> None:
     """The program has lost its connection: the job keeps its size, and all that it holds."""
     job = instance.begin(*QUEENS)

@@ -92,6 +92,11 @@ class Played:
             for task in tasks:
                 self._apply(self.session.ended(task, self.now))
 
+    def lost(self, *tasks: int) -> None:
+        """Count workers out that were lost."""
+        with self._changed:
+            self._apply(self.session.lost(tasks))
+
     def hang_up(self) -> None:
         """Lose the program's connection."""
         with self._changed:

@@ -267,6 +267,20 @@ def test_only_a_started_worker_joins(play: Callable[..., Played]) -> None:
         Worker.from_environment(play().environment(1)).join("addr")
 
 
+def test_workers_that_were_lost_are_counted_no_more(
+    play: Callable[..., Played], hooks: RecordingHooks
+) -> None:
+    """`poll` returns that the size has changed; no hook is called, as no order was for it."""
+    played = play(size=4)
+    with Program(hooks, played.environment()) as program:
+        played.lost(3)
+        assert program.poll(30) is True
+        assert (program.size, sorted(program.workers), hooks.called) == (3, [0, 1, 2], [])
+        played.shrink(1)
+        with pytest.raises(ValueError, match=r"returned \[3\]: expected 1 of \[1, 2\]"):
+            program.poll(30)
+
+
 def test_another_task_is_no_program(play: Callable[..., Played], hooks: RecordingHooks) -> None:
     """And the first one keeps its connection."""
     played = play(size=4)

@@ -55,7 +55,7 @@ def test_a_shrink(desk: Desk) -> None:
     assert desk.send("p", type="release", order=1, workers=[1]) == [events.WorkersReleased(JOB, 1, (1,))]
     assert desk.session.size == 2  # until it has ended
     assert desk.take(desk.session.ended(1, 0.0)) == [events.JobResized(JOB, 1, 1, {}, (1,))]
-    assert desk.last == {"type": "released", "order": 1}
+    assert desk.last == {"type": "released", "order": 1, "workers": []}
 
 
 def test_a_worker_that_left_on_its_own_is_released_at_once(desk: Desk) -> None:
