@@ -9,11 +9,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from broker_config.formats import jobspec
+from minicluster.cli import elastic_jobs
 from minicluster.cli.job_reasons import QueueContext, ending, waits_by_itself, why
 from minicluster.cli.job_words import written
 from minicluster.cli.tables import age
 from minicluster.instance.errors import JobNotFound
-from minicluster.instance.records import JobFilter, JobState
+from minicluster.instance.records import JobFilter, JobResult, JobState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,7 +43,7 @@ def rows(instance: Instance, jobs: Sequence[Job]) -> list[JobRow]:
     def info(job: Job) -> str:
         if around is not None and job.state in JobState.PENDING:
             return why(job, around)
-        return ending(job) if job.result else job.nodelist
+        return _begun(job)
 
     return [_row(job, info(job), user(job.userid, here=here)) for job in jobs]
 
@@ -78,7 +79,7 @@ def dumped_rows(jobs: Iterable[Job]) -> list[JobRow]:
     return [
         _row(
             job,
-            ending(job) if job.result else waits_by_itself(job) or "waited when it was saved",
+            _begun(job) if job.result else waits_by_itself(job) or "waited when it was saved",
             user(job.userid, here=job.userid == own),
         )
         for job in jobs
@@ -107,6 +108,13 @@ def user(userid: int, *, here: bool) -> str:
         return str(userid)
 
 
+def _begun(job: Job) -> str:
+    """Return what is special about a job that runs or has run, else where it does, or how it ended."""
+    if job.result in {None, JobResult.COMPLETED}:
+        return elastic_jobs.information(job) or job.nodelist
+    return ending(job)
+
+
 def _row(job: Job, info: str, owner: str) -> JobRow:
     end = job.t_inactive or time.time()
     return {
@@ -126,5 +134,7 @@ def _row(job: Job, info: str, owner: str) -> JobRow:
         **{name: getattr(job, name) or None for name in TIMES},
         "runtime": (job.t_cleanup or end) - job.t_run if job.t_run else None,
         "info": info,
+        **elastic_jobs.sizes(job),
+        "companion_of": elastic_jobs.companion_of(job),
         "command": None,  # no listing of an instance has it
     }

@@ -10,8 +10,10 @@ from broker_config.formats.jobid import f58
 from broker_config.formats.jobspec import Companion
 from minicluster.flux_scheduler.alarm import Alarm
 from minicluster.flux_scheduler.companion_jobspec import companion
+from minicluster.flux_scheduler.job_notes import JobNotes
 from minicluster.malleable import events
 from minicluster.malleable.errors import NotAccepting
+from minicluster.malleable.session import count_out
 from queue_policies.nodes.slots import allocation_of, slots_of
 from queue_policies.orders.program import LEAVE, ProgramOrders
 from queue_policies.orders.records import GrowOrder, ShrinkOrder
@@ -62,6 +64,7 @@ class BaseJob:
         self._companions: dict[int, int] = {}  # jobs by task, as soon as they are known
         self._around = around
         self._flux = around.flux
+        self._notes = JobNotes(around.flux, job, session, self.orders, self._companions)
         self._resizing = around.scheduling.resizing
         self._alarm = Alarm(around.flux, self._tick)
 
@@ -94,6 +97,7 @@ class BaseJob:
             self._flux.call_later(0.0, partial(self.came_to_nothing, f"refused: {error}"))
             return
         self.orders.sent()
+        self._notes.ordered()
         self._around.take(step)
         self._alarm.set(self.orders.due)
 
@@ -120,7 +124,7 @@ class BaseJob:
         self._flux.call_later(LEAVE, self._count_out)  # when the program ends, companions end first
 
     def _count_out(self) -> None:
-        """Free what lost companions held: those that ended, though no order was for it, and the job goes on."""
+        """Free what lost companions held: those that ended before their job, though no order was for it."""
         if self.closed or self.job in self._resizing.book:
             return
         lost = sorted(self.session.workers.keys() & self.orders.slots.keys() - self.orders.alive)
@@ -128,11 +132,11 @@ class BaseJob:
             return
         now = self._flux.clock()
         freed = [self.orders.slots.pop(task) for task in lost]
-        self._around.take(self.session.lost(lost))
+        self._around.take(count_out(self.session, lost))
         accepts = self.orders.accepts_resize
         self._resizing.resized(self.job, self.session.size, freed, now, heeds=accepts)
         names = ", ".join(f58(self._companions[task]) for task in lost)
-        self._flux.annotate(self.job, self._note(f"done, then lost {names}"))
+        self._notes.ended(f"done, then lost {names}")
         self._flux.schedule_decision()
 
     def happened(self, event: SessionEvent) -> None:
@@ -147,7 +151,7 @@ class BaseJob:
             now = self._flux.clock()
             lost, accepts = self.orders.resized(event.lost, now), self.orders.accepts_resize
             self._resizing.resized(self.job, event.size, lost, now, heeds=accepts)
-            self._flux.annotate(self.job, self._note("done"))
+            self._notes.ended("done")
             self.orders.end()
             self._count_out()
         elif isinstance(event, events.ResizeRefused):
@@ -211,14 +215,8 @@ class BaseJob:
         now = self._flux.clock()
         unused = allocation_of(self.orders.drop(now))
         self._resizing.refused(self.job, self.session.size, unused, now)
-        self._flux.annotate(self.job, self._note(what))
+        self._notes.ended(what)
         self.orders.end(what)
         self._alarm.set(self.orders.due)
         self._count_out()
         self._flux.schedule_decision()
-
-    def _note(self, what: str) -> dict[str, Any]:
-        """Return the job's annotation: how many workers it has, and what became of an order."""
-        jobs = [self._companions[task] for task in sorted(self.orders.slots) if task in self._companions]
-        names = ",".join(map(f58, jobs))
-        return {"workers": self.session.size, "companions": names, "order": f"{self.orders.number} {what}"}

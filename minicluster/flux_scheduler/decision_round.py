@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from broker_config.formats.resource_set import summary
+from minicluster.flux_scheduler import replies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +69,8 @@ class DecisionRound:
             )
             if job.elastic is not None and job.elastic.malleable:
                 resources = self._malleable.begin(started, resources)
-            request.success(resources, {"sched": {"resource_summary": summary(started.allocation)}})
+            shown = {"resource_summary": summary(started.allocation), **replies.elastic_of(job)}
+            request.success(resources, {"sched": shown})
         except Exception as error:  # noqa: BLE001 - the others must have their answers
             self._scheduling().allocations.free(job.id)
             request.deny(f"cannot make R: {type(error).__name__}: {error}")

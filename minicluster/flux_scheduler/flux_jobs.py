@@ -86,9 +86,10 @@ class FluxJobs:
         """Cancel a job, if it has not ended."""
         cancel_async(self._handle, job, reason).then(self._done)
 
-    def annotate(self, job: int, note: dict[str, Any]) -> None:
-        """Write a note to a job's annotations (`user`) and eventlog (`memo`)."""
-        self._handle.rpc("job-manager.memo", {"id": job, "volatile": False, "memo": note}).then(self._done)
+    def annotate(self, job: int, note: dict[str, Any], *, logged: bool = True) -> None:
+        """Write a note to a job's annotations (`user`), and to its eventlog (`memo`) if it is `logged`."""
+        payload = {"id": job, "volatile": not logged, "memo": note}
+        self._handle.rpc("job-manager.memo", payload).then(self._done)
 
     def _done(self, future: Any) -> None:
         try:

@@ -28,8 +28,8 @@ class Flux(Protocol):
     def cancel(self, job: int, reason: str) -> None:
         """Cancel a job, if it has not ended."""
 
-    def annotate(self, job: int, note: dict[str, Any]) -> None:
-        """Write a note to a job's annotations and eventlog."""
+    def annotate(self, job: int, note: dict[str, Any], *, logged: bool = True) -> None:
+        """Write a note to a job's annotations, and to its eventlog if it is `logged`; None removes a key."""
 
     def send(self, connection: ConnectionId, data: bytes) -> None:
         """Send to a program."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from broker_config.formats.jobid import f58, parse
 from minicluster.flux_scheduler.errors import WrongArgument
@@ -13,6 +13,7 @@ from minicluster.flux_scheduler.reasons import Reasons
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from broker_config.formats.jobspec import RequestedResources
     from minicluster.flux_scheduler.scheduling import Scheduling
     from queue_policies.records import QueuedJob
 
@@ -35,6 +36,15 @@ def annotations_of(scheduling: Scheduling) -> dict[int, dict[str, Any]]:
         }
         for job in (*first, *(starts.keys() - first.keys()))
     }
+
+
+def elastic_of(job: QueuedJob) -> dict[str, Any]:
+    """Return the annotation of an elastic job with its sizes, in workers; nothing for a rigid one."""
+    if job.elastic is None:
+        return {}
+    request = cast("RequestedResources", job.request)
+    most = job.elastic.max // (request.size // request.workers)
+    return {"elastic": {"min": request.workers, "max": most, "malleable": job.elastic.malleable}}
 
 
 def _starts(scheduling: Scheduling) -> dict[int, float]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 FIRST = 0
 """The number of the task that is the program for its instance."""
-_LONGEST_REASON = 1000
-"""Characters: a line of the protocol is limited, and a job's eventlog keeps the reason."""
+_MAX_REASON_CHARACTERS = 1000
+"""A line of the protocol is limited, and a job's eventlog keeps the reason."""
 
 
 @dataclass
@@ -77,7 +77,7 @@ class OrderHandling:
             self._order = None
             is_refusal = isinstance(error, Refusal)
             reason = str(error) if is_refusal else f"{type(error).__name__}: {error}"
-            self._send(messages.Refuse(order, reason[:_LONGEST_REASON]))
+            self._send(messages.Refuse(order, reason[:_MAX_REASON_CHARACTERS]))
             if not is_refusal:
                 raise
 

@@ -74,6 +74,10 @@ class ResizeRequest:
         """Whether it is an order to grow."""
         return bool(self.hosts)
 
+    def target(self, size: int) -> int:
+        """Return the size that the order leads to from this one."""
+        return size + self.count if self.grows else size - self.count
+
 
 class Ordering:
     """The orders to one job's program, one at a time, and the workers that they change."""
@@ -297,12 +301,6 @@ class Session:
         del now  # every event has this parameter
         return self._orders.ended(task)
 
-    def lost(self, tasks: Sequence[int]) -> Step:
-        """Count these workers out, which have ended while no order was under way."""
-        for task in tasks:
-            del self.workers[task]
-        return self.speaker.send(messages.Released(0, tuple(tasks)))
-
     def failed(self, reason: str, now: float) -> Step:
         """Note that the workers of the order under way cannot be started."""
         del now
@@ -366,6 +364,13 @@ class Session:
         self.speaker.connection = None
         why = "its connection was lost"
         return self._orders.abandon(why) + self.speaker.leave(why)
+
+
+def count_out(session: Session, tasks: Sequence[int]) -> Step:
+    """Remove workers that have ended while no order was under way, and send the program who they are."""
+    for task in tasks:
+        del session.workers[task]
+    return session.speaker.send(messages.Released(0, tuple(tasks)))
 
 
 def _learned(*learned: SessionEvent) -> Step:

@@ -151,3 +151,42 @@ def test_only_so_many_jobspecs_are_read(gpus: int, count: int) -> None:
 )
 def test_a_dump_has_why_a_job_waits_by_itself(job: Job, info: str) -> None:
     assert [row["info"] for row in job_rows.dumped_rows([job])] == [info]
+
+
+RUNS = {"state": JobState.RUN, "nodelist": "mc-0", "t_run": 1.0}
+ELASTIC = {"sched": {"elastic": {"min": 1, "max": 4, "malleable": True}}}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "info"),
+    [
+        ({}, "mc-0"),
+        (ELASTIC, "mc-0"),
+        ({**ELASTIC, "user": {"workers": 4, "order": "1 done"}}, "mc-0"),
+        ({**ELASTIC, "user": {"workers": 4, "target": 2}}, "shrinking 4 → 2"),
+        ({**ELASTIC, "user": {"workers": 2, "target": 4}}, "growing 2 → 4"),
+        ({"user": "a memo", "sched": None}, "mc-0"),
+        ({"user": {"workers": "many", "target": [1]}}, "mc-0"),
+        ({"sched": {"companion_of": "ƒ1"}}, "companion of ƒ1"),
+    ],
+    ids=["rigid", "malleable", "resized", "shrinks", "grows", "memo", "values", "companion"],
+)
+def test_what_is_special_about_a_job_that_runs_is_shown(annotations: dict[str, Any], info: str) -> None:
+    assert _row(Job(1, annotations=annotations, **RUNS))["info"] == info
+
+
+def test_an_elastic_job_has_its_sizes() -> None:
+    row = _row(Job(1, annotations=ELASTIC, **RUNS))
+    assert (row["min"], row["max"], row["malleable"]) == (1, 4, True)
+    rigid = _row(Job(1, **RUNS))
+    assert (rigid["min"], rigid["max"], rigid["malleable"], rigid["companion_of"]) == (None,) * 4
+
+
+@pytest.mark.parametrize(
+    ("result", "info"),
+    [(JobResult.COMPLETED, "companion of ƒ1"), (JobResult.CANCELED, "canceled")],
+    ids=["completed", "canceled"],
+)
+def test_a_companion_that_has_ended(result: JobResult, info: str) -> None:
+    job = Job(1, JobState.INACTIVE, result, nodelist="mc-0", annotations={"sched": {"companion_of": "ƒ1"}})
+    assert (_row(job)["info"], _row(job)["companion_of"]) == (info, "ƒ1")

@@ -35,6 +35,7 @@ class PlayedFlux:
     submitted: list[tuple[dict[str, Any], Callable[[int | str], None]]] = field(default_factory=list)
     cancelled: list[int] = field(default_factory=list)
     annotations: list[dict[str, Any]] = field(default_factory=list)
+    marks: list[dict[str, Any]] = field(default_factory=list)
     sent: dict[object, list[ToProgram]] = field(default_factory=dict)
     jobspec: dict[str, Any] | None = field(default_factory=jobspec)
 
@@ -55,9 +56,9 @@ class PlayedFlux:
         assert reason
         self.cancelled.append(job)
 
-    def annotate(self, job: int, note: dict[str, Any]) -> None:
+    def annotate(self, job: int, note: dict[str, Any], *, logged: bool = True) -> None:
         assert job == BASE
-        self.annotations.append(note)
+        (self.annotations if logged else self.marks).append(note)
 
     def send(self, connection: object, data: bytes) -> None:
         received = [messages.parse_to_program(line) for line in data.splitlines()]

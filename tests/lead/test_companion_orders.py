@@ -51,6 +51,22 @@ def test_a_job_shrinks_for_another_and_grows_again() -> None:
     assert scene.flux.sent["program"][-1] == messages.Grow(3, ("n0", "n0"), 4)
 
 
+@pytest.mark.parametrize("answer", ["done", "refused"])
+def test_an_order_is_shown_while_it_is_under_way(answer: str) -> None:
+    scene = Scene().grown()
+    assert scene.flux.marks == [{"workers": 1, "target": 4}, {"target": None}]
+    scene.arrive(2, 20, 14)
+    scene.decide()
+    assert scene.flux.marks[2:] == [{"workers": 4, "target": 2}]
+    if answer == "refused":
+        scene.send(messages.Refuse(2, "not now"))
+    else:
+        scene.send(messages.Release(2, (2, 3)))
+        scene.end(102)
+        scene.end(103)
+    assert scene.flux.marks[3:] == [{"target": None}]
+
+
 def test_nothing_is_reserved_for_a_program_that_does_not_register() -> None:
     scene = Scene()
     scene.flux.move(LIMIT)

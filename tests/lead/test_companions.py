@@ -141,6 +141,8 @@ def test_workers_of_a_job_that_asks_for_nodes_have_one_each(instance: Malleable)
     words = ("-N1", *elastic(1, 2), "--setattr=user.elastic.malleable=true")
     job = instance.begin(*QUEENS, words=words, most=2)
     (companion,) = instance.companions(job)
+    sizes = "{annotations.sched.elastic.min} {annotations.sched.elastic.max} {annotations.user.target}"
+    assert instance.pods.run("jobs", "-no", sizes, job) == "1 2"
     assert {instance.hosts_and_slots(each)[0] for each in (job, companion)} == {"mc-0", "mc-1"}
     assert instance.pods.run("jobs", "-no", "{annotations.sched.companion_of}", companion) == job
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from minicluster.malleable import events
 from minicluster.malleable.credentials import Credentials
 from minicluster.malleable.exchange import Exchange
-from minicluster.malleable.session import Limits, Session
+from minicluster.malleable.session import Limits, Session, count_out
 from minicluster.malleable.variables import ORDER_VARIABLE, PATH_VARIABLE
 from tests.malleable.connections import Connections
 from tests.malleable.tasks import DEADLINE, Tasks
@@ -95,7 +95,7 @@ class Played:
     def lost(self, *tasks: int) -> None:
         """Count workers out that were lost."""
         with self._changed:
-            self._apply(self.session.lost(tasks))
+            self._apply(count_out(self.session, tasks))
 
     def hang_up(self) -> None:
         """Lose the program's connection."""

@@ -47,7 +47,11 @@ class Allocations:
         job.R = resource_set.encode(self._parts.nodes, allocation, **times, nslots=request.slots_in_all)
         encoded = Encoded(json.dumps(job.R, separators=(",", ":")))
         self._parts.store.jobs.set_resources(job.id, encoded.text)
-        annotations = {"sched": {"resource_summary": resource_set.summary(allocation)}}
+        shown: JSON = {"resource_summary": resource_set.summary(allocation)}
+        if job.elastic is not None:
+            least, most, malleable = job.elastic
+            shown["elastic"] = {"min": least, "max": most, "malleable": malleable}
+        annotations = {"sched": shown}
         self._log.annotate(job, annotations)
         return annotations, encoded
 

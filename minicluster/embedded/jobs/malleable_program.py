@@ -11,7 +11,7 @@ failed are freed once every process on them has ended.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from broker_config.formats.job_states import JobState
 from minicluster.embedded.jobs.job_log import EXEC
@@ -52,6 +52,10 @@ class MalleableContext:
     def stage(self, job: ActiveJob, name: str, order: int) -> None:
         """Log a stage of an order in guest.exec.eventlog."""
         self.log.append(job, name, {"order": order}, EXEC)
+
+    def show(self, job: ActiveJob, workers: int, **what: Any) -> None:
+        """Show in listings how many workers the job has, and what of its latest order is known."""
+        self.log.annotate(job, {"user": {"workers": workers, **what}})
 
     def request(self, job: ActiveJob) -> RequestedResources:
         """Return the job's request at its current size."""
@@ -101,6 +105,7 @@ class MalleableProgram:
             self._parts.loop.call_soon(self._came_to_nothing, "resize-refused", str(error))
             return
         self._around.log.append(self._job, "resize-order", {"order": self._orders.sent(), "size": size})
+        self._around.show(self._job, self.session.size, target=size)
         self._around.take(step)
         self._arm()
 
@@ -190,6 +195,7 @@ class MalleableProgram:
         request = self._around.request(self._job).with_workers(event.size)
         self._parts.scheduler.resized(self._job.id, event.size, lost, self._parts.clock(), heeds=accepts)
         self._around.allocations.resized(self._job, event.order, request)
+        self._around.show(self._job, self.session.size, order=f"{event.order} done")
         self._orders.end()
 
     def _wind_up(self) -> None:
@@ -206,5 +212,7 @@ class MalleableProgram:
             self._parts.scheduler.resizing.refused(self._job.id, self.session.size, unused, now)
             context = {"order": self._orders.number, "reason": reason}
             self._around.log.append(self._job, name, context)
-            self._orders.end(f"{name.removeprefix('resize-')}: {reason}")
+            what = f"{name.removeprefix('resize-')}: {reason}"
+            self._around.show(self._job, self.session.size, order=f"{self._orders.number} {what}")
+            self._orders.end(what)
             self._arm()

@@ -23,11 +23,30 @@ def test_a_job_shrinks_for_another_which_starts_when_the_workers_have_ended(
     program.end(1, 3)
     assert (other in cluster.bench.running(), cluster.size(job)) == (True, (2, 2))
     assert cluster.bench.executor.tasks == [("dismiss", job, [1, 3])]
-    assert program.last_message == {"type": "released", "order": 1}
+    assert program.last_message == {"type": "released", "order": 1, "workers": []}
     assert cluster.resizes(job) == [
         ("resize-order", {"order": 1, "size": 2}),
         ("resource-update", {"order": 1, "size": 2}),
     ]
+
+
+def test_listings_show_an_order_while_it_is_under_way(whole: tuple[Cluster, int, Program]) -> None:
+    cluster, job, program = whole
+    cluster.bench.submit(slots=2, urgency=20)
+    assert cluster.bench.shown(job)["annotations"]["user"] == {"workers": 4, "target": 2}
+    program.send_message("release", order=1, workers=[1, 3])
+    program.end(1, 3)
+    shown = cluster.bench.shown(job)["annotations"]
+    assert shown["user"] == {"workers": 2, "order": "1 done"}
+    assert shown["sched"]["elastic"] == {"min": 1, "max": 4, "malleable": True}
+
+
+def test_listings_show_why_an_order_came_to_nothing(whole: tuple[Cluster, int, Program]) -> None:
+    cluster, job, program = whole
+    cluster.bench.submit(slots=2, urgency=20)
+    program.send_message("refuse", order=1, reason="not now")
+    shown = cluster.bench.shown(job)["annotations"]["user"]
+    assert shown == {"workers": 4, "order": "1 refused: not now"}
 
 
 def test_r_is_what_is_left(whole: tuple[Cluster, int, Program]) -> None:
