@@ -69,14 +69,18 @@ def parse(
     known = elastic or {}
     header: dict[str, str] = {}
     jobs: list[WorkloadJob] = []
+    unknown = dict(known)
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith(";"):
             name, _, value = line[1:].partition(":")
             header[name.strip()] = value.strip()
         elif line.strip():
-            job = _job(line, source, number, known)
+            job = _job(line, source, number, known, unknown)
             if job is not None:
                 jobs.append(job)
+    if unknown:
+        several = f"job {next(iter(unknown))}" + (f" and {len(unknown) - 1} more" * (len(unknown) > 1))
+        raise WorkloadError(f"{_sidecar_of(Path(source))}: {several}: not in {source}")
     total = total or _size(header, source)
     return Workload(source, fitted(jobs, total, oversized), total, "processors")
 
@@ -91,7 +95,14 @@ def _size(header: dict[str, str], source: str) -> int:
     )
 
 
-def _job(line: str, source: str, line_number: int, elastic: dict[int, Elasticity]) -> WorkloadJob | None:
+def _job(
+    line: str,
+    source: str,
+    line_number: int,
+    elastic: dict[int, Elasticity],
+    unknown: dict[int, Elasticity],
+) -> WorkloadJob | None:
+    """Return the job of a line, None if it never ran, and drop it from the `unknown` ones."""
     words = line.split()
     position = f"{source}, line {line_number}"
     if len(words) != FIELDS:
@@ -104,6 +115,7 @@ def _job(line: str, source: str, line_number: int, elastic: dict[int, Elasticity
     if not math.isfinite(sum(fields)):
         index = next(index for index, value in enumerate(fields) if not math.isfinite(value))
         raise WorkloadError(f"{position}: field {index + 1} is {words[index]}; needed is a number")
+    unknown.pop(int(number), None)
     if submitted < 0 or (run < 0 and run != -1):
         raise WorkloadError(
             f"{position}: submitted at {submitted:g} s, a run time of {run:g} s; times are not negative "

@@ -144,6 +144,11 @@ def test_a_sidecar_reports_which_jobs_are_elastic(tmp_path: Path) -> None:
             "job,min,max,parallel,malleable\n1,1,4,0.9,2\n",
             "line 2: malleable is 2; it is 0 (moldable) or 1 (malleable)",
         ),
+        ("job,min,max,parallel,malleable\n7,1,4,0.9,1\n", "t.elastic.csv: job 7: not in"),
+        (
+            "job,min,max,parallel,malleable\n7,1,4,0.9,1\n1,1,4,0.9,0\n8,1,4,0.9,1\n",
+            "job 7 and 1 more: not in",
+        ),
         (
             "job,min,max,parallel,malleable\n1,6,4,0.9,1\n",
             "job 1: min is 6 and max 4; min must not be larger",
