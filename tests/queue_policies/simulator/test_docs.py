@@ -9,8 +9,10 @@ import pytest
 
 from queue_policies import plugins
 from queue_policies.simulator import listing
-from queue_policies.simulator.selection import choices
-from queue_policies.simulator.workloads import catalogue
+from queue_policies.simulator.loop import simulate
+from queue_policies.simulator.metrics import measure
+from queue_policies.simulator.selection import choices, policy_named
+from queue_policies.simulator.workloads import catalogue, document
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "docs/scheduling.md").read_text()
@@ -51,3 +53,36 @@ def test_the_scripts_are_there_with_these_options() -> None:
         text = (ROOT / script).read_text()
         for option in re.findall(r"--[a-z-]+", options):
             assert f'"{option}"' in text
+
+
+HEAD = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from queue_policies.records import Grow, Shrink, Start
+
+"""
+
+
+@pytest.mark.parametrize("name", ["Plain", "Room"])
+def test_its_policies_run_a_workload(tmp_path: Path, name: str) -> None:
+    """The second one resizes the jobs."""
+    (text,) = (
+        each for each in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL) if f"class {name}:" in each
+    )
+    path = tmp_path / "mine.py"
+    path.write_text(HEAD + text)
+    metrics = measure(simulate(catalogue.load("charm", 1), policy_named(f"{path}:{name}")))
+    assert metrics.jobs == 16
+    assert (metrics.grows > 0, metrics.shrinks > 0) == (name == "Room", name == "Room")
+
+
+def test_its_workload_in_json_is_one() -> None:
+    (text,) = (each for each in re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL) if '"jobs"' in each)
+    workload = document.parse(text, "the page")
+    assert [job.malleable for job in workload.jobs] == [True, False]
+    for name in (*document.TIMES, *document.COSTS):
+        assert f"`{name}`" in TEXT
+    section = TEXT.partition("A document in JSON")[2].partition("Faults can be")[0]
+    fields = {word for line in section.splitlines() for word in re.findall(r"`(\w+)`", line)}
+    assert fields >= set(workload.jobs[0]._fields)
