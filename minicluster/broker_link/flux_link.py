@@ -19,6 +19,7 @@ import flux
 import flux.constants
 import flux.kvs
 
+from minicluster.broker_link import loaded_policy
 from minicluster.broker_link.errors import InstanceError, InstanceGone, RequestRefused, WaitTimeout
 from minicluster.broker_link.rejected_peers import RejectedPeers, lines
 
@@ -33,7 +34,6 @@ BATCH = 1000
 _REJECTED = re.compile(r"rejecting connection from (\S+) \(rank \d+\): (.*)", re.DOTALL)
 _FOR_EVER = -1.0
 _SUBMIT = "job-ingest.submit"
-_FIRST_COME = {"sched-simple": "fcfs", "sched-fifo": "fcfs"}
 
 
 class FluxLink:
@@ -146,14 +146,7 @@ class FluxLink:
 
     def queue_policy(self) -> str:
         """Return the policy of the loaded scheduler; empty while none is loaded."""
-        modules = self.rpc("module.list", {}, 10.0)["mods"]
-        if any(each["name"] == "sched-fluxion-qmanager" for each in modules):
-            table = self.rpc("config.get", {}, 10.0).get("sched-fluxion-qmanager", {})
-            return f"fluxion/{table.get('queue-policy', 'fcfs')}"
-        loaded = next((str(each["name"]) for each in modules if "sched" in each["services"]), "")
-        if loaded == "minicluster-sched":
-            return f"minicluster/{self.rpc('minicluster-sched.stats-get', {}, 10.0)['policy']}"
-        return _FIRST_COME.get(loaded, loaded)
+        return loaded_policy.of_flux(self.rpc)
 
     def rejected_peers(self) -> Sequence[str]:
         """Return the peers that the lead's log has as rejected; the first call begins to follow the log.

@@ -232,16 +232,23 @@ def _sample(name: str) -> ClusterSample:
     return records.ClusterSample(row, state.min_size)
 
 
+def _queue_policy(instance: Instance) -> str | None:
+    """Return which policy decides; None if no scheduler is loaded."""
+    from minicluster.broker_link import loaded_policy
+
+    policy = instance.life.attributes().get(POLICY_ATTRIBUTE)
+    return f"minicluster/{policy}" if policy else loaded_policy.of_flux(instance.links.rpc) or None
+
+
 def _report(state: ClusterState, instance: Instance) -> StatusReport:
     from minicluster.backends import records
 
     stats, resources = instance.queues.stats(), instance.nodes.resources()
-    policy = instance.life.attributes().get(POLICY_ATTRIBUTE)
     drained = set(resources.drained.ranks)
     brokers = [dataclasses.asdict(each) for each in _as_expected(instance.nodes.brokers(), state.size)]
     rows = tuple({**each, "drained": each["rank"] in drained} for each in brokers)
     values = {
-        "queue_policy": f"minicluster/{policy}" if policy else None,
+        "queue_policy": _queue_policy(instance),
         "brokers_online": resources.all.nodes - resources.offline.nodes,
         "cores": resources.all.cores - resources.offline.cores,
         "cores_free": resources.free.cores,

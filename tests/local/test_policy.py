@@ -107,6 +107,13 @@ def _events(machine: Machine, job: str) -> list[str]:
     return [line.split()[1] for line in lines]
 
 
+def test_status_shows_which_policy_decides(machine: Machine, tmp_path: Path) -> None:
+    flux = {"scheduler": {"queuePolicy": "minicluster/easy"}}
+    machine.up(document(tmp_path, spec={"interactive": True, "flux": flux}))
+    (status,) = machine.rows("status", "mc")
+    assert status["queue_policy"] == "minicluster/easy"
+
+
 def test_up_with_a_policy_resizes_jobs(embedded: Machine, tmp_path: Path) -> None:
     """The document's own policy would not; status says which one decides."""
     path = document(tmp_path, spec={"interactive": True}, resources={"limits": {"cpu": "2"}})
