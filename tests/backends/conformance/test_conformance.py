@@ -36,7 +36,9 @@ def this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     monkeypatch.setenv("SHLVL", "2")
     for name in [each for each in os.environ if each.startswith("FLUX_")]:
         monkeypatch.delenv(name)
-    made = local.KIND.open({"engine": "embedded", "restore": "", "oversubscribe": False}, Teller())
+    made = local.KIND.open(
+        {"engine": "embedded", "restore": "", "oversubscribe": False, "decisions": ""}, Teller()
+    )
     yield Scene(made, suspends=False)
     for each in made.clusters().clusters:
         made.down(each.name, "")
