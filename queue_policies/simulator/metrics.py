@@ -65,13 +65,11 @@ def measure(outcome: RunOutcome) -> RunMetrics:
     slowdowns = sorted(
         max(1.0, job.turnaround / max(job.ended - job.started, SLOWDOWN_BOUND)) for job in jobs
     )
-    last = outcome.last_end
-    makespan = last - outcome.begin
-    allocated = sum(job.unit_seconds(last) for job in jobs)
+    makespan = outcome.last_end - outcome.begin
     weight = sum(job.priority for job in jobs)
     return RunMetrics(
         makespan=makespan,
-        utilization=allocated / (outcome.total * makespan) if makespan else 0.0,
+        utilization=sum(job.unit_seconds() for job in jobs) / (outcome.total * makespan) if makespan else 0.0,
         wait=_mean(waits),
         wait_median=percentile(waits, 0.5),
         wait_p95=percentile(waits, 0.95),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -52,12 +51,12 @@ class JobOutcome(NamedTuple):
             if size and end > begin:
                 yield begin, end, size
 
-    def unit_seconds(self, until: float = math.inf) -> float:
-        """Return the sum of units times seconds, up to a time: units may return after the job's end."""
+    def unit_seconds(self) -> float:
+        """Return the sum of units times seconds."""
         if len(self.sizes) == 2:  # most jobs, and there may be many
             (begin, size), (end, _) = self.sizes
-            return max(0.0, min(end, until) - begin) * size
-        return sum(max(0.0, min(end, until) - begin) * size for begin, end, size in self.spans())
+            return (end - begin) * size
+        return sum((end - begin) * size for begin, end, size in self.spans())
 
 
 class Requested(NamedTuple):

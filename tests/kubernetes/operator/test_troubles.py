@@ -199,7 +199,7 @@ class TestRefusals:
         until(lambda: ("Warning", "Refused") in {each[:2] for each in events(api, namespace)}, "the Event")
 
     def test_a_missing_service_account(self, operator: Operator, api: Api, namespace: str) -> None:
-        """Once it is there, the pods are made and the condition is another one."""
+        """Once it is there, the pods are made, and the condition is that they have a node, or have none."""
         pod = {**operators.DOCUMENT["spec"]["pod"], "serviceAccountName": "absent"}  # type: ignore[index]
         create(api, namespace, pod=pod)
         item = settled(api, namespace, PodsScheduled=("False", "Refused"))
@@ -208,7 +208,12 @@ class TestRefusals:
             f'error looking up service account {namespace}/absent: serviceaccount "absent" not found' in text
         )
         api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "absent"}})
-        settled(api, namespace, PodsScheduled=("False", "Unschedulable"))
+
+        def made() -> bool:
+            reason = conditions(read(api, namespace))["PodsScheduled"][1]
+            return reason in {"Unschedulable", "AllScheduled"}
+
+        until(made, "the pods to be made", operators.SECONDS)
 
     def test_an_admission_policy(self, operator: Operator, api: Api, namespace: str) -> None:
         policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"

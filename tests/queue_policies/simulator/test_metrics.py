@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from queue_policies.fcfs import Fcfs
-from queue_policies.simulator.cost import PerUnit
 from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.metrics import NAMES, mean, measure, percentile
 
@@ -57,11 +56,3 @@ def test_means_are_over_runs(outcome: Any) -> None:
 @pytest.mark.parametrize(("fraction", "value"), [(0.0, 1.0), (0.5, 2.5), (1.0, 4.0), (0.25, 1.75)])
 def test_percentiles(fraction: float, value: float) -> None:
     assert percentile([1.0, 2.0, 3.0, 4.0], fraction) == value
-
-
-def test_utilization_and_makespan_have_the_same_end(kit: Any) -> None:
-    """Units that return after the last job's end are not counted for that time."""
-    outcome = simulate(kit.workload(kit.rigid(1, 8, 10), cost=PerUnit(release=2)), Fcfs())
-    assert outcome.jobs[0].unit_seconds() == 8 * 12
-    metrics = measure(outcome)
-    assert (metrics.makespan, metrics.utilization) == (10, 1)
