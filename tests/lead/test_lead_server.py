@@ -244,7 +244,7 @@ def test_killed_lead_server(pods: Callable[..., Pods], engine: str) -> None:
     cluster.lead_api.status()
     killed = cluster.lead_server_process()
     os.kill(killed, signal.SIGKILL)
-    named = {"embedded": "module door", "flux": "minicluster-door: the door"}[engine]
+    named = {"embedded": "module door", "flux": "minicluster-door: the lead server"}[engine]
     cluster.wait_for_log(f"{named} was killed by signal 9; it is started again in 0.25 s")
     assert cluster.lead_api.status()["running"]
     assert cluster.run("run", "echo", "alive") == "alive"
