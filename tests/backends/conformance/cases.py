@@ -258,7 +258,8 @@ def a_job_that_waits_is_not_resized(scene: Scene) -> None:
     backend = scene.backend
     request = JobRequest(("sleep", "60"), urgency=0, environment=backend.job_environment("mc"))
     job = backend.ask("mc", lambda instance: instance.jobs.submit(request))
-    with pytest.raises(NotResized, match="is not running"):
+    # Real Flux has another scheduler than ours here, and refuses by name.
+    with pytest.raises(NotResized, match=r"is not running|takes no orders by hand"):
         backend.ask("mc", lambda instance: instance.jobs.resize(job, 2))
     backend.ask("mc", lambda instance: instance.jobs.cancel(job))
 

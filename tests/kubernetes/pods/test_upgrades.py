@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 from minicluster.document import crd
-from tests.devcluster import Api, ControlPlane, node_images, python_tree, release_0_1_0, shipped_images, until
+from tests.devcluster import (
+    Api,
+    ApiError,
+    ControlPlane,
+    node_images,
+    python_tree,
+    release_0_1_0,
+    shipped_images,
+    until,
+)
 from tests.devcluster.archives import Archive
 from tests.devcluster.control_plane import CRDS, wait_established, wait_served
 from tests.devcluster.release import NAMESPACE, PODS, Release
@@ -84,7 +93,11 @@ def withdraw_definition(api: Api) -> None:
     """Delete the CRD, and wait until it is gone; of a MiniCluster that is left nothing is saved."""
     for each in api.items(MINICLUSTERS) if api.exists(DEFINITION) else ():
         about = each["metadata"]
-        api.merge(path(about["namespace"], about["name"]), {"metadata": {"finalizers": None}})
+        try:
+            api.merge(path(about["namespace"], about["name"]), {"metadata": {"finalizers": None}})
+        except ApiError as error:
+            if error.status != 404:  # it went meanwhile, with its namespace
+                raise
     api.delete(DEFINITION)
     gone = "what it defines to go"
     until(lambda: not any("flux-framework.org" in each for each in inventory.of(api)), gone, SECONDS)
