@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from minicluster.plan import JobReport
     from minicluster.plan.objects.fields import Object
 
-MAX_RECONCILES = 8
+MAX_RECONCILES = 16
 """Reconciles that run at a time."""
 MAX_HEAVY = 2
 """Reconciles of heavy documents that run besides, at a time: no other one waits for their worker."""
