@@ -9,6 +9,13 @@ from queue_policies.errors import PolicyError
 from queue_policies.simulator.selection import policy_named
 
 
+def add_policies(parser: argparse.ArgumentParser) -> None:
+    """Add the option for further policies."""
+    parser.add_argument(
+        "--policy", type=policy, action="append", default=[], help="one more policy; may be repeated"
+    )
+
+
 def policy(text: str) -> str:
     """Return the word of a policy."""
     try:

@@ -157,13 +157,7 @@ def main() -> None:
     parser.add_argument("--workload", choices=("sncs24", "pecs23"), default="sncs24")
     parser.add_argument("--set", help="a seed (sncs24), or S0 to S9 (pecs23)")
     parser.add_argument("--share", type=arguments.percent, help="percent of the jobs that are malleable")
-    parser.add_argument(
-        "--policy",
-        type=arguments.policy,
-        action="append",
-        default=[],
-        help="one more policy; may be repeated",
-    )
+    arguments.add_policies(parser)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     known = [str(seed) for seed in apgas.SEEDS] if args.workload == "sncs24" else elastisim.SEEDS

@@ -193,13 +193,7 @@ def main() -> None:
     parser.add_argument("--gap", type=arguments.seconds, help="seconds between submissions")
     parser.add_argument("--rescale-gap", type=arguments.seconds, default=RESCALE_GAP)
     parser.add_argument("--sets", type=arguments.count, default=SETS)
-    parser.add_argument(
-        "--policy",
-        type=arguments.policy,
-        action="append",
-        default=[],
-        help="one more policy; may be repeated",
-    )
+    arguments.add_policies(parser)
     parser.add_argument(
         "--error", type=arguments.fraction, default=0.0, help="by which share estimates are off"
     )

@@ -75,3 +75,9 @@ def lines_of(outcome: tuple[int, str, str]) -> tuple[int, list[str]]:
     """Return the exit code, and what was printed as lines of words with single spaces."""
     code, out, err = outcome
     return code, [" ".join(line.split()) for line in (out + err).splitlines()]
+
+
+def message_of(outcome: tuple[int, str, str]) -> tuple[int, str]:
+    """Return the exit code, and what was printed as one line, without the frame of an error."""
+    code, lines = lines_of(outcome)
+    return code, " ".join(" ".join(lines).replace("│", "").split())

@@ -12,7 +12,7 @@ import pytest
 from minicluster.backends import discovery
 from minicluster.instance.records import JobState
 from tests.backends import memory_backend
-from tests.backends.memory_calls import lines_of
+from tests.backends.memory_calls import lines_of, message_of
 from tests.project.sources import sources
 
 if TYPE_CHECKING:
@@ -71,8 +71,7 @@ COMMANDS = [
 
 @pytest.mark.parametrize("words", ["logs mc ƒABC", "logs ƒABC"])
 def test_the_output_of_a_job_is_not_among_the_logs(call: Call, words: str) -> None:
-    code, lines = lines_of(call(*words.split()))
-    shown = " ".join(" ".join(lines).replace("│", "").split())
+    code, shown = message_of(call(*words.split()))
     attach = "`minicluster attach mc ƒABC --on memory --rack first` shows a job's output"
     assert (code, f"logs are those of brokers; {attach}" in shown) == (2, True), shown
 

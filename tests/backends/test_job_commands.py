@@ -12,7 +12,7 @@ import pytest
 from minicluster.instance.errors import JobInactive, RequestRefused
 from minicluster.instance.records import JobState
 from tests.backends import memory_backend
-from tests.backends.memory_calls import lines_of
+from tests.backends.memory_calls import lines_of, message_of
 from tests.backends.memory_instance import MemoryJobs
 
 if TYPE_CHECKING:
@@ -190,8 +190,7 @@ def test_an_unknown_job_is_found_before_any_is_waited_for(call: Call) -> None:
     ],
 )
 def test_a_wrong_call_is_refused(call: Call, words: str, message: str) -> None:
-    code, lines = lines_of(call(*words.split()))
-    shown = " ".join(" ".join(lines).replace("│", "").split())
+    code, shown = message_of(call(*words.split()))
     assert (code, f"Invalid value {message}" in shown) == (2, True), shown
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from minicluster.cli import jobs
 from minicluster.instance.errors import RequestRefused
-from tests.backends.memory_calls import lines_of
+from tests.backends.memory_calls import message_of
 from tests.backends.memory_instance import MemoryJobs
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ def test_a_listing_is_restricted(call: Call, words: str, names: list[str]) -> No
     ],
 )
 def test_a_wrong_call_is_refused(call: Call, words: str, message: str) -> None:
-    code, lines = lines_of(call(*words.split()))
-    shown = " ".join(" ".join(lines).replace("│", "").split())
+    code, shown = message_of(call(*words.split()))
     assert (code, f"Invalid value {message}" in shown) == (2, True), shown
 
 
