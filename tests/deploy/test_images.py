@@ -26,8 +26,7 @@ AGAIN = "localhost/built:again"
 def opened(shipped: list[Archive]) -> Iterator[Builder]:
     """The builder, with these images in its store."""
     folder = image_store.folder() / "builder"
-    with locked(folder):
-        found = builder.opened(folder)
+    with locked(folder), builder.opened(folder) as found:
         for archive in shipped:
             found.take(archive.file, archive.name)
         yield found

@@ -4,12 +4,13 @@ Its store is in the cache, where a step that is the same as before is found. It 
 its own: what it has mounted is gone when it is killed.
 """
 
+import contextlib
 import hashlib
 import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,15 +108,26 @@ def missing() -> list[str]:
     return sorted(debian.lacking(PROGRAMS))
 
 
-def opened(folder: Path, environ: Mapping[str, str] = os.environ) -> Builder:
-    """Return a builder whose store is in a folder; one that has grown large is begun anew."""
+@contextlib.contextmanager
+def opened(folder: Path, environ: Mapping[str, str] = os.environ) -> Iterator[Builder]:
+    """Lend a builder whose store is in a folder; one that has grown large is begun anew.
+
+    So is one in which a build was cut off: what it has of that layer may be less than its index tells.
+    """
     driver = environ.get("STORAGE_DRIVER", "overlay")  # vfs, where nothing can be laid over a folder
-    if len(list(folder.glob(f"layers/{driver}/*"))) > MAX_LAYERS:
+    in_use = folder / "in-use"
+    if in_use.exists() or len(list(folder.glob(f"layers/{driver}/*"))) > MAX_LAYERS:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "policy.json").write_text(POLICY)
     (folder / "storage.conf").write_text(STORAGE.format(driver=driver, folder=folder))
-    return Builder(folder, environ)
+    in_use.touch()
+    try:
+        yield Builder(folder, environ)
+    except ComponentError:  # a command that ended by itself has left the store as it should be
+        in_use.unlink()
+        raise
+    in_use.unlink()
 
 
 def base_name() -> str:

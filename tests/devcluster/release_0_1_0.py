@@ -67,8 +67,9 @@ def image(environ: Mapping[str, str] = os.environ) -> Archive:
     known = hashlib.sha256(repr((REVISION, BASE, builder.base_name())).encode()).hexdigest()[:16]
     found = Archive(f"{OPERATOR}:{REVISION}", folder / f"minicluster-operator-{REVISION}-{known}.tar")
     if not found.file.exists():
-        with locked(folder / "builder"), tempfile.TemporaryDirectory() as work:
-            build(builder.opened(folder / "builder", environ), Path(work), found)
+        store = folder / "builder"
+        with locked(store), builder.opened(store, environ) as opened, tempfile.TemporaryDirectory() as work:
+            build(opened, Path(work), found)
     keep(found.file)
     return found
 

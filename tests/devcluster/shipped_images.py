@@ -68,8 +68,7 @@ def build(environ: Mapping[str, str] = os.environ) -> list[Archive]:
     recipes = operator(), view(start)
     found = [recipe.archive(folder) for recipe in recipes]
     if not all(each.file.exists() for each in found):
-        with locked(folder / "builder"):
-            opened = builder.opened(folder / "builder", environ)
+        with locked(folder / "builder"), builder.opened(folder / "builder", environ) as opened:
             builder.provide_base(opened)
             for recipe, archive in zip(recipes, found, strict=True):
                 make(opened, recipe, archive, start)

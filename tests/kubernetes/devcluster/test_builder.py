@@ -1,5 +1,6 @@
 """The builder of images, and its archives. Nothing is built here: see tests/deploy/test_images.py."""
 
+import contextlib
 import json
 import os
 import tarfile
@@ -10,6 +11,7 @@ import pytest
 from tests.devcluster import MissingProgramsError, builder, network, shipped_images
 from tests.devcluster.__main__ import main
 from tests.devcluster.archives import Archive
+from tests.devcluster.errors import ComponentError
 from tests.devcluster.images import Entry, Image, layer
 from tests.devcluster.shipped_images import Recipe
 
@@ -50,8 +52,28 @@ def test_the_chart_is_not_installed_without_nodes(capsys: pytest.CaptureFixture[
 def test_a_store_that_has_grown_large_is_begun_anew(tmp_path: Path, layers: int, *, kept: bool) -> None:
     for number in range(layers):
         (tmp_path / "store" / "layers" / "overlay" / str(number)).mkdir(parents=True)
-    builder.opened(tmp_path / "store", {})
-    assert (tmp_path / "store" / "layers").exists() is kept
+    with builder.opened(tmp_path / "store", {}):
+        assert (tmp_path / "store" / "layers").exists() is kept
+
+
+@pytest.mark.parametrize(
+    ("error", "kept"),
+    [
+        pytest.param(None, True, id="built"),
+        pytest.param(ComponentError("`buildah bud` failed"), True, id="failed"),
+        pytest.param(KeyboardInterrupt(), False, id="cut off"),
+    ],
+)
+def test_a_store_in_which_a_build_was_cut_off_is_begun_anew(
+    tmp_path: Path, error: BaseException | None, *, kept: bool
+) -> None:
+    """buildah finds layers in its index that are not on the disk, and would fail from then on."""
+    with contextlib.suppress(ComponentError, KeyboardInterrupt), builder.opened(tmp_path, {}):
+        (tmp_path / "layers").mkdir()
+        if error is not None:
+            raise error
+    with builder.opened(tmp_path, {}):
+        assert (tmp_path / "layers").exists() is kept
 
 
 def test_an_archive_is_copied_under_the_names_that_nodes_know(tmp_path: Path) -> None:
