@@ -109,9 +109,11 @@ def apiserver(endpoint: Endpoint, keys: Keys) -> dict[str, str]:
 def attentive() -> tuple[dict[str, str], dict[str, str]]:
     """Return what lets API server and controller-manager notice within seconds that a node died.
 
-    By default that takes 40 s, and its pods are given up after 5 min.
+    By default that takes 40 s, and its pods are given up after 5 min. Longer than 7 s: for so long a kubelet
+    may wait before it asks again an API server that was away or busy (`maxBackoff` of its lease), and its
+    pods must outlive that.
     """
-    seconds = {f"default-{what}-toleration-seconds": "2" for what in ("not-ready", "unreachable")}
+    seconds = {f"default-{what}-toleration-seconds": "10" for what in ("not-ready", "unreachable")}
     return seconds, {"node-monitor-period": "1s", "node-monitor-grace-period": "8s"}
 
 
