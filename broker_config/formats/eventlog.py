@@ -50,6 +50,17 @@ def lines(text: str) -> Iterator[str]:
     return filter(None, text.split("\n"))
 
 
+def behind(text: str, count: int) -> str:
+    """Return an eventlog without its first entries, `count` of them."""
+    start = 0
+    for _ in range(count):
+        end = text.find("\n", start)
+        if end < 0:
+            return ""
+        start = end + 1
+    return text[start:]
+
+
 def context(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return an event's context, empty if it has none."""
     return entry.get("context") or {}

@@ -14,6 +14,9 @@ Two topics are the helper's own: `helper.submit` {jobspec, urgency, flags} signs
 helper's own environment and working directory where the jobspec has none; `helper.dump` {path} saves the
 instance's data. The helper ends with its standard input.
 
+job-info.eventlog-watch and job-info.lookup may have `"after": N` in their payload: entries 0 to N of the log
+are left out here, which Flux cannot do. Then each answer has `"entry"`, the number of its first one.
+
 Everything happens in one reactor. It runs on Pythons as old as Flux's own, hence the plain code.
 """
 
@@ -31,6 +34,7 @@ import flux
 import flux.constants
 import flux.job
 
+from broker_config.formats import eventlog
 from broker_config.formats.jobspec import complete
 from minicluster.broker_link.line_stream import StreamCall
 
@@ -69,8 +73,10 @@ class FluxStream:
         self._handle = handle
         self._request = request
         self._call = StreamCall(request, answers.line)
-        self._taken = 0  # items accepted so far, over all watches
-        self._skip = 0  # items of this watch that were accepted from an earlier one
+        self._numbered = self._rewatchable and "after" in request.get("payload", {})
+        # Items accepted so far, over all watches; one item is one entry of the log.
+        self._taken = request["payload"]["after"] + 1 if self._numbered else 0
+        self._skip = 0  # items of this watch that were accepted before, or that nobody wants
         self._let_go = False
         self._watch()
 
@@ -105,8 +111,11 @@ class FluxStream:
         if self._skip:
             self._skip -= 1
             return
+        item = json.loads(text or "{}")
+        if self._numbered:
+            item["entry"] = self._taken
         self._taken += 1
-        self._call.item(json.loads(text or "{}"))
+        self._call.item(item)
         if self._rewatchable and self._call.buffered >= MAX_BUFFERED:
             self._let_go = True
             self._cancel_rpc()
@@ -188,15 +197,17 @@ class Bridge:
             self._streams[request["id"]] = FluxStream(self._handle, self._answers, request)
         else:
             nodeid = request.get("rank", flux.constants.FLUX_NODEID_ANY)
-            self._handle.rpc(topic, payload, nodeid).then(self._answered, request["id"])
+            first = payload["after"] + 1 if topic == "job-info.lookup" and "after" in payload else 0
+            self._handle.rpc(topic, payload, nodeid).then(self._answered, request["id"], first)
 
-    def _answered(self, rpc: Any, number: int) -> None:
+    def _answered(self, rpc: Any, number: int, first: int) -> None:
         try:
             text = rpc.get_str()
         except OSError as error:
             self._answers.failure(number, error)
         else:
-            self._answers.line({"id": number, "payload": json.loads(text or "{}")})
+            payload = json.loads(text or "{}")
+            self._answers.line({"id": number, "payload": _from_entry(payload, first) if first else payload})
 
     def _submit(self, number: int, payload: dict[str, Any]) -> None:
         waitable = bool(payload["flags"] & flux.constants.FLUX_JOB_WAITABLE)
@@ -225,6 +236,12 @@ class Bridge:
             self._answers.failure(number, OSError(errno.EIO, words))
         else:
             self._answers.line({"id": number, "payload": {}})
+
+
+def _from_entry(answer: dict[str, Any], first: int) -> dict[str, Any]:
+    """Return what is stored of a job, its eventlogs from an entry on."""
+    kept = {key: eventlog.behind(text, first) for key, text in answer.items() if isinstance(text, str)}
+    return {**answer, **kept, "entry": first}
 
 
 def main() -> int:

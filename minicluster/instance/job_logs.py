@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
-import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from broker_config.formats import eventlog
 from minicluster.instance import wire
 from minicluster.instance.errors import JobInactive, JobNotFound, RequestRefused
+from minicluster.instance.output_watch import OutputWatch
 from minicluster.instance.streams import Collected, Decoded
 
 if TYPE_CHECKING:
@@ -38,9 +38,27 @@ class JobLogs:
         except RequestRefused as refusal:
             raise_for(jobid, refusal)
 
-    def watch(self, jobid: int, path: str) -> Stream[JSON]:
+    def output(self, jobid: int, after: int) -> JSON:
+        """Return the output that is there, as an item of `follow_output`."""
+        wanted = {"id": jobid, "keys": ["guest.output"], "flags": 0, **_behind(after)}
+        try:
+            answer = self._links.rpc("job-info.lookup", wanted)
+        except RequestRefused as refusal:
+            if refusal.errnum != errno.ENOENT:
+                raise
+            return {"event": ""}
+        return {**answer, "event": answer["guest.output"]}
+
+    def follow_output(self, jobid: int, after: int) -> OutputWatch:
+        """Follow a job's output; `after`: what lies beside the broker leaves out these entries, if it can."""
+        return OutputWatch(
+            lambda path: self.watch(jobid, path, **(_behind(after) if path == "guest.output" else {}))
+        )
+
+    def watch(self, jobid: int, path: str, **more: int) -> Stream[JSON]:
         """Follow an eventlog of a job."""
-        return self._links.stream("job-info.eventlog-watch", {"id": jobid, "path": path, "flags": 0})
+        wanted = {"id": jobid, "path": path, "flags": 0, **more}
+        return self._links.stream("job-info.eventlog-watch", wanted)
 
     def journal(self, follow: bool) -> Stream[Event]:
         """Return the events of all jobs, in the order of time up to now."""
@@ -56,21 +74,29 @@ class JobLogs:
 
 
 class OutputDecoder:
-    """Counts the entries of an output eventlog and leaves out those up to `after`."""
+    """Counts the entries of an output eventlog and leaves out those up to `after`.
+
+    What lies beside the broker may have done so, and then numbers what it sends. Release 0.1.0 sends all.
+    """
 
     def __init__(self, jobid: int, after: int) -> None:
         self._jobid = jobid
         self._after = after
-        self._numbers = itertools.count()
+        self._number = 0
 
     def __call__(self, item: JSON) -> Iterable[OutputChunk]:
         """Return what an item of the eventlog holds."""
         chunks: list[OutputChunk] = []
-        for line in eventlog.lines(item["event"]):
-            sequence = next(self._numbers)
+        self._number = item.get("entry", self._number)
+        for sequence, line in enumerate(eventlog.lines(item["event"]), self._number):
+            self._number = sequence + 1
             if sequence > self._after:
                 chunks.extend(wire.output(self._jobid, sequence, eventlog.decode(line)))
         return chunks
+
+
+def _behind(after: int) -> dict[str, int]:
+    return {"after": after} if after >= 0 else {}
 
 
 def _before_sentinel(answers: Iterable[JSON]) -> Iterator[Event]:

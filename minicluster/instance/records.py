@@ -170,6 +170,10 @@ class OutputChunk:
     stream: str
     """Either "stdout", "stderr", or "log" for messages of the job's shell."""
     data: bytes
+    last: bool = True
+    """Whether it is the last one of its entry, which can hold output of several tasks: a reader that goes on
+    behind an earlier one loses the others.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from minicluster.instance.errors import (
     WaitTimeout,
 )
 from minicluster.instance.job_logs import JobLogs, OutputDecoder, raise_for
-from minicluster.instance.output_watch import OutputWatch
 from minicluster.instance.port import EVERY_JOB, Stream
 from minicluster.instance.records import Event, Job, JobFilter, JobRequest, JobState, OutputChunk
 from minicluster.instance.streams import Collected, Decoded
@@ -150,14 +149,8 @@ class RpcJobs:
         self._logs.eventlog(jobid)
         decode = OutputDecoder(jobid, after)
         if follow:
-            return Decoded(OutputWatch(lambda path: self._logs.watch(jobid, path)), decode)
-        try:
-            text = self._logs.lookup(jobid, "guest.output")
-        except RequestRefused as refusal:
-            if refusal.errnum != errno.ENOENT:
-                raise
-            text = ""
-        return Collected(decode({"event": text}))
+            return Decoded(self._logs.follow_output(jobid, after), decode)
+        return Collected(decode(self._logs.output(jobid, after)))
 
 
 def _check(jobid: object) -> None:

@@ -86,8 +86,9 @@ def output(jobid: int, sequence: int, entry: JSON) -> Iterator[OutputChunk]:
         yield OutputChunk(jobid, sequence, context.get("rank", 0), "log", line)
     elif entry["name"] == "data" and "data" in context:
         data = _data(context)
-        for task in idset.decode(str(context["rank"])):
-            yield OutputChunk(jobid, sequence, task, context["stream"], data)
+        tasks = idset.decode(str(context["rank"]))
+        for task in tasks:
+            yield OutputChunk(jobid, sequence, task, context["stream"], data, last=task == tasks[-1])
 
 
 def _data(context: JSON) -> bytes:

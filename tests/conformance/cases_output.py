@@ -44,6 +44,33 @@ def output_resumed(lab: Experiment) -> Any:
 
 
 @case("jobs.output")
+def output_behind_any_entry(lab: Experiment) -> Any:
+    """Now and followed, also behind the end; an entry of several chunks is whole."""
+    script = "for i in 1 2 3; do echo $i; done; echo no >&2"
+    jobid = lab.done("lines", "sh", "-c", script, tasks=2, shell_options={"output.mode": "combined"})
+    with lab.instance.jobs.output(jobid) as output:
+        chunks = list(output)
+
+    def behind(after: int, follow: bool) -> bool:
+        with lab.instance.jobs.output(jobid, follow=follow, after=after) as output:
+            return list(output) == [each for each in chunks if each.sequence > after]
+
+    ends = {chunk.sequence: chunk.last for chunk in chunks}
+    seen = [behind(after, follow) for after in range(-1, chunks[-1].sequence + 3) for follow in (False, True)]
+    return all(seen), all(ends.values()), sum(chunk.last for chunk in chunks) == len(ends)
+
+
+@case("jobs.output")
+def output_awaited_behind_an_entry(lab: Experiment) -> Any:
+    """Followed from an entry that is not there yet, as by who resumes at another instance."""
+    script = "echo one; while ! test -e go; do sleep 0.01; done; echo two; echo three"
+    jobid = lab.running("talks", "sh", "-c", f"cd {lab.lab.folder}; {script}")
+    with lab.instance.jobs.output(jobid, follow=True, after=1) as output:
+        (lab.lab.folder / "go").touch()
+        return b"".join(chunk.data for chunk in output if chunk.stream == "stdout")
+
+
+@case("jobs.output")
 def output_of_a_job_that_never_ran(lab: Experiment) -> Any:
     pending = lab.submit("held", "true", urgency=0)
     before = lab.output(pending)

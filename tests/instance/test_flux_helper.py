@@ -64,8 +64,8 @@ class Rpc:
         self.payload: str | OSError = ""
         self.take: Callable[[Rpc], None] = lambda _: None
 
-    def then(self, take: Callable[[Rpc], None]) -> None:
-        self.take = take
+    def then(self, take: Callable[..., None], *more: Any) -> None:
+        self.take = lambda rpc: take(rpc, *more)
 
     def get_str(self) -> str:
         if isinstance(self.payload, OSError):
@@ -123,6 +123,27 @@ def test_a_watch_that_fills_up_begins_anew_behind_what_came(helper: Any) -> None
     broker.asked[-1].comes(OSError(errno.ENODATA, ""))
     assert [each.get("payload") for each in lines] == [0, 1, 2, 3, None]
     assert (lines[-1]["errnum"], stream.ended) == (errno.ENODATA, True)
+
+
+def test_a_watch_behind_an_entry_sends_what_follows_with_its_number(helper: Any) -> None:
+    """Also where it has to begin anew."""
+    broker = Broker()
+    lines: list[dict[str, Any]] = []
+    request = {**WATCH, "payload": {"path": "guest.output", "after": 1}, "credit": 9}
+    stream = helper.FluxStream(broker, SimpleNamespace(line=lines.append), request)
+    broker.asked[0].comes({"event": "0"}, {"event": "1"}, {"event": "2"}, {"event": "3"})
+    assert [each["payload"] for each in lines] == [{"event": "2", "entry": 2}, {"event": "3", "entry": 3}]
+    stream.cancel()
+
+
+def test_a_lookup_behind_an_entry_answers_what_follows(helper: Any) -> None:
+    broker = Broker()
+    lines: list[dict[str, Any]] = []
+    bridge = helper.Bridge(broker, SimpleNamespace(line=lines.append))
+    wanted = {"id": 5, "keys": ["guest.output"], "flags": 0, "after": 0}
+    bridge._request({"id": 3, "topic": "job-info.lookup", "payload": wanted})
+    broker.asked[0].comes({"id": 5, "guest.output": "header\none\ntwo\n"})
+    assert lines == [{"id": 3, "payload": {"id": 5, "guest.output": "one\ntwo\n", "entry": 1}}]
 
 
 def test_a_stream_that_is_cancelled_is_cancelled_at_the_broker(helper: Any) -> None:

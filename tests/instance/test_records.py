@@ -156,7 +156,7 @@ def test_filter_as_constraint(which: JobFilter, terms: list[Any]) -> None:
         ),
         pytest.param(
             {"name": "data", "context": {"stream": "stdout", "rank": "[0-1]", "data": "x"}},
-            [OutputChunk(7, 5, 0, "stdout", b"x"), OutputChunk(7, 5, 1, "stdout", b"x")],
+            [OutputChunk(7, 5, 0, "stdout", b"x", last=False), OutputChunk(7, 5, 1, "stdout", b"x")],
             id="the same of several tasks",
         ),
         pytest.param(

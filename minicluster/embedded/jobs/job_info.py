@@ -38,23 +38,31 @@ class JobInfo:
         self._store = manager.parts.store
 
     def lookup(self, request: RpcRequest) -> JSON:
-        """job-info.lookup: one or several keys of a job."""
+        """job-info.lookup: one or several keys of a job.
+
+        Not in Flux: with `after` its eventlogs are returned from the entry behind that number on, which the
+        answer has as `entry`.
+        """
         jobid = request.need("id", int)
         decode = bool(request.payload.get("flags", 0) & DECODE)
         self._known(jobid)
         answer: JSON = {"id": jobid}
+        first = request.need("after", int) + 1 if "after" in request.payload else 0
+        if first:
+            answer["entry"] = first
         for key in request.need("keys", list):
-            answer[key] = self._value(jobid, key, decode)
+            answer[key] = self._value(jobid, key, decode, first)
         return answer
 
     def _known(self, jobid: int) -> None:
         if self._store.jobs.jobspec(jobid) is None:
             raise RpcError(errno.ENOENT, "invalid job id")
 
-    def _value(self, jobid: int, key: str, decode: bool) -> Any:
+    def _value(self, jobid: int, key: str, decode: bool, first: int = 0) -> Any:
         if key in (MAIN, EXEC, OUTPUT):
             self._manager.commits.write()
-            return "".join(line for _, line in self._lines(jobid, key, 0, -1))
+            entry, seq = self._behind(jobid, key, first)
+            return "".join(line for _, line in self._lines(jobid, key, seq, -1)[first - entry :])
         jobs = self._store.jobs
         if key == "J":
             return signed_jobspec.encode(jobs.jobspec(jobid) or "")
@@ -75,14 +83,41 @@ class JobInfo:
         lines += [(seq, _output_line(task, stream, data, t)) for seq, task, stream, data, t in chunks]
         return lines
 
-    async def watch(self, request: RpcRequest) -> AsyncIterator[JSON]:
-        """job-info.eventlog-watch: a log's lines, and new ones until the job is inactive."""
+    def _behind(self, jobid: int, path: str, first: int) -> tuple[int, int]:
+        """Return which entry to read from, `first` or an earlier one, and the sequence number before it."""
+        if path != OUTPUT or first < 2:  # the header is no chunk
+            return 0, 0
+        count, seq = self._store.output.first(jobid, first - 1)
+        return (count + 1, seq) if count else (0, 0)
+
+    def watch(self, request: RpcRequest) -> AsyncIterator[JSON]:
+        """job-info.eventlog-watch: a log's lines, and new ones until the job is inactive.
+
+        Not in Flux: with `after` those behind that entry, each with its number as `entry`.
+        """
+        if "after" in request.payload:
+            return self._numbered(request)
+        return self._watch(request, int(request.payload.get("since", 0)))
+
+    async def _numbered(self, request: RpcRequest) -> AsyncIterator[JSON]:
+        jobid, path, first = (
+            request.need("id", int),
+            request.need("path", str),
+            request.need("after", int) + 1,
+        )
+        self._manager.commits.write()
+        entry, seq = self._behind(jobid, path, first)
+        async for item in self._watch(request, seq):
+            if entry >= first:
+                yield {**item, "entry": entry}
+            entry += 1
+
+    async def _watch(self, request: RpcRequest, after: int) -> AsyncIterator[JSON]:
         jobid = request.need("id", int)
         path = request.need("path", str)
         self._known(jobid)
         if path not in (MAIN, EXEC, OUTPUT):
             raise RpcError(errno.ENOENT)
-        after = int(request.payload.get("since", 0))
         while True:
             ended = jobid not in self._manager.active
             self._manager.commits.write()

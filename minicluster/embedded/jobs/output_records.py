@@ -22,6 +22,13 @@ class OutputRecords:
         """Append a task's output; None ends the stream."""
         self._batch.add_output(job, (job, task, stream, data, now))
 
+    def first(self, job: int, most: int) -> tuple[int, int]:
+        """Return how many chunks there are, at most `most`, and the sequence number of the last of these."""
+        found = "SELECT seq FROM output WHERE job=? ORDER BY seq LIMIT ?"
+        sql = f"SELECT COUNT(*),COALESCE(MAX(seq),0) FROM ({found})"  # noqa: S608 - no text from outside
+        ((count, seq),) = self._database.rows(sql, (job, most))
+        return count, seq
+
     def chunks(self, job: int, after: int = 0, most: int = -1) -> list[Chunk]:
         """Return chunks of output: sequence number, task, stream, data (None ends it), time."""
         sql = "SELECT seq,task,stream,data,t FROM output WHERE job=? AND seq>? ORDER BY seq LIMIT ?"
