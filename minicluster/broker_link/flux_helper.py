@@ -10,9 +10,10 @@
 and on standard output first `{"engine": "flux"}`, then the answers, {"id", "payload"} or {"id", "errnum",
 "errstr"}; the end of a stream is errnum 61 (ENODATA). When the broker hangs up, `{"gone": reason}` is the
 last line.
-Two topics are the helper's own: `helper.submit` {jobspec, urgency, flags} signs and submits, with the
+Three topics are the helper's own: `helper.submit` {jobspec, urgency, flags} signs and submits, with the
 helper's own environment and working directory where the jobspec has none; `helper.dump` {path} saves the
-instance's data. The helper ends with its standard input.
+instance's data; `minicluster-jobs.attributes` {ids} answers {"jobs": [{"id", "user"}]}, `attributes.user` of
+the jobs that are known. The helper ends with its standard input.
 
 job-info.eventlog-watch and job-info.lookup may have `"after": N` in their payload: entries 0 to N of the log
 are left out here, which Flux cannot do. Then each answer has `"entry"`, the number of its first one.
@@ -35,7 +36,7 @@ import flux.constants
 import flux.job
 
 from broker_config.formats import eventlog
-from broker_config.formats.jobspec import complete
+from broker_config.formats.jobspec import complete, user_of
 from minicluster.broker_link.line_stream import StreamCall
 
 MAX_BUFFERED = 4096
@@ -150,6 +151,35 @@ class FluxStream:
         self._handle.rpc(self._request["topic"] + "-cancel", tag, nodeid, flux.constants.FLUX_RPC_NORESPONSE)
 
 
+class AttributesCall:
+    """Looks up `attributes.user` of some jobs, all at once, and answers when the last one is there."""
+
+    def __init__(self, handle: Any, answers: AnswerWriter, number: int, ids: list[int]) -> None:
+        self._answers = answers
+        self._number = number
+        self._left = len(ids)
+        self._found: list[dict[str, Any]] = []
+        self._error: OSError | None = None
+        for jobid in ids:
+            handle.rpc("job-info.lookup", {"id": jobid, "keys": ["jobspec"], "flags": 0}).then(
+                self._answered, jobid
+            )
+
+    def _answered(self, rpc: Any, jobid: int) -> None:
+        self._left -= 1
+        try:
+            spec = json.loads(json.loads(rpc.get_str())["jobspec"])
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.EPERM):
+                self._error = error
+        else:
+            self._found.append({"id": jobid, "user": user_of(spec)})
+        if not self._left and self._error is not None:
+            self._answers.failure(self._number, self._error)
+        elif not self._left:
+            self._answers.line({"id": self._number, "payload": {"jobs": self._found}})
+
+
 class Bridge:
     """The reactor's two ends: requests from standard input, answers from the broker."""
 
@@ -193,6 +223,8 @@ class Bridge:
             self._submit(request["id"], payload)
         elif topic == "helper.dump":
             threading.Thread(target=self._dump, args=(request["id"], payload["path"]), daemon=True).start()
+        elif topic == "minicluster-jobs.attributes":
+            AttributesCall(self._handle, self._answers, request["id"], payload["ids"])
         elif request.get("stream"):
             self._streams[request["id"]] = FluxStream(self._handle, self._answers, request)
         else:

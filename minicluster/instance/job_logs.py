@@ -66,7 +66,7 @@ class JobLogs:
         history = list(_before_sentinel(answers))
         history.sort(key=lambda event: event.timestamp)
         if follow:
-            stream = Decoded(answers, _journal_events)
+            stream = Decoded(answers, wire.journal)
             stream.prepend(history)
             return stream
         answers.close()
@@ -103,11 +103,7 @@ def _before_sentinel(answers: Iterable[JSON]) -> Iterator[Event]:
     for answer in answers:
         if answer["id"] == -1:
             return
-        yield from _journal_events(answer)
-
-
-def _journal_events(answer: JSON) -> Iterator[Event]:
-    return (wire.event(answer["id"], entry) for entry in answer["events"])
+        yield from wire.journal(answer)
 
 
 def raise_for(jobid: int, refusal: RequestRefused) -> NoReturn:

@@ -12,6 +12,7 @@ from minicluster.instance.records import (
     Broker,
     Event,
     Job,
+    JobChange,
     JobFilter,
     JobRequest,
     JobState,
@@ -22,7 +23,7 @@ from minicluster.instance.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
 
     from minicluster.instance.links.shared import SharedLinks
@@ -113,6 +114,21 @@ class Jobs(Protocol):
         """
 
 
+class JobOverview(Protocol):
+    """What services that show or mirror all jobs ask of an instance."""
+
+    def changes(self, since: float = 0.0) -> Stream[JobChange]:
+        """What jobs there are, in no order, then a change without a job, then each change of a job.
+
+        With `since`, jobs are left out that ended before that time. So who comes again reads only what is
+        new, with the time of the last event that he knows. The stream ends where its reader is too slow for
+        the instance.
+        """
+
+    def attributes(self, jobids: Iterable[int]) -> Mapping[int, Mapping[str, Any]]:
+        """Return `attributes.user` of many jobs by their ids; those that are not known are left out."""
+
+
 class JobQueues(Protocol):
     """The queues of an instance, and the numbers of their jobs."""
 
@@ -181,6 +197,10 @@ class Instance(Protocol):
     @property
     def jobs(self) -> Jobs:
         """Its jobs."""
+
+    @property
+    def overview(self) -> JobOverview:
+        """What is known of all its jobs."""
 
     @property
     def queues(self) -> JobQueues:

@@ -20,6 +20,7 @@ __all__ = [
     "Drain",
     "Event",
     "Job",
+    "JobChange",
     "JobException",
     "JobFilter",
     "JobRequest",
@@ -156,6 +157,18 @@ class Event:
     """In seconds since 1970."""
     name: str
     context: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class JobChange:
+    """A job after something happened to it. Who keeps the last one of each id has what listings have."""
+
+    job: Job | None
+    """With its user attributes, and with an exception that did not end it, which Flux lists of an ended job
+    only. None, once in a stream: all that there was has come, and what follows is news.
+    """
+    events: tuple[Event, ...] = ()
+    """What happened; of a job that there was, all that is stored. Empty where a listing was read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from minicluster.instance.job_logs import JobLogs
 from minicluster.instance.links.shared import SharedLinks
 from minicluster.instance.records import Broker, QueueStats, QueueStatus, Resources
 from minicluster.instance.rpc_jobs import RpcJobs
+from minicluster.instance.rpc_overview import RpcOverview
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +29,7 @@ class RpcInstance:
     def __init__(self, endpoint: Endpoint) -> None:
         self._links = SharedLinks(endpoint)
         self.jobs = RpcJobs(self._links, JobLogs(self._links))
+        self.overview = RpcOverview(self._links)
         self.queues = RpcQueues(self._links)
         self.nodes = RpcNodes(self._links)
         self.life = RpcLifecycle(self._links)

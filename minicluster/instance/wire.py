@@ -72,6 +72,11 @@ def events(jobid: int, text: str) -> Iterator[Event]:
         yield event(jobid, entry)
 
 
+def journal(item: JSON) -> Iterator[Event]:
+    """Each event of an item of the journal."""
+    return (event(item["id"], entry) for entry in item["events"])
+
+
 def event(jobid: int, entry: JSON) -> Event:
     """One entry of an eventlog, decoded."""
     return Event(jobid, entry["timestamp"], entry["name"], eventlog.context(entry))

@@ -154,3 +154,25 @@ def test_a_stream_that_is_cancelled_is_cancelled_at_the_broker(helper: Any) -> N
     broker.asked[0].comes(OSError(errno.ENODATA, ""))
     assert [each.topic for each in broker.asked] == [WATCH["topic"], f"{WATCH['topic']}-cancel"]
     assert [each["errnum"] for each in lines] == [errno.ENODATA]
+
+
+def test_attributes_of_jobs_are_answered_together(helper: Any) -> None:
+    """Of those that there are."""
+    broker = Broker()
+    lines: list[dict[str, Any]] = []
+    bridge = helper.Bridge(broker, SimpleNamespace(line=lines.append))
+    bridge._request({"id": 3, "topic": "minicluster-jobs.attributes", "payload": {"ids": [5, 6]}})
+    broker.asked[1].comes(OSError(errno.ENOENT, "unknown"))
+    assert lines == []
+    broker.asked[0].comes({"id": 5, "jobspec": json.dumps({"attributes": {"user": {"a": 1}}})})
+    assert lines == [{"id": 3, "payload": {"jobs": [{"id": 5, "user": {"a": 1}}]}}]
+
+
+def test_attributes_of_jobs_are_refused_with_the_brokers_error(helper: Any) -> None:
+    broker = Broker()
+    failed: list[tuple[int, OSError]] = []
+    answers = SimpleNamespace(failure=lambda *answer: failed.append(answer))
+    bridge = helper.Bridge(broker, answers)
+    bridge._request({"id": 3, "topic": "minicluster-jobs.attributes", "payload": {"ids": [5]}})
+    broker.asked[0].comes(OSError(errno.EIO, "gone"))
+    assert [(number, error.errno) for number, error in failed] == [(3, errno.EIO)]

@@ -191,6 +191,7 @@ def _register(registry: Registry, engine: LeadEngine, manager: JobManager, resou
         "job-manager.queue-start": queues.start,
         "job-manager.history.get": listing.history,
         "job-manager.events-journal": info.journal,
+        "minicluster-jobs.attributes": info.user_attributes,
         "job-list.list": listing.list,
         "job-list.list-id": listing.list_id,
         "job-list.job-stats": listing.stats,

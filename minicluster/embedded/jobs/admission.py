@@ -53,19 +53,17 @@ class Admission:
         job = ActiveJob.of(self._parts.ids.next(now), userid, urgency, flags, parsed)
         wanted = self._dependencies.describe(parsed.dependencies)
         self._parts.store.jobs.add(job.id, userid, json.dumps(spec, separators=(",", ":")))
-        job.t_submit = now
         self._jobs.stats.enter(job, JobState.NEW)
         context = {"userid": userid, "urgency": urgency, "flags": flags, "version": 1}
-        self._log.append(job, "submit", context, jobspec=jobspec.redacted(spec))
+        job.t_submit = self._log.append(job, "submit", context, jobspec=jobspec.redacted(spec))
         for description, satisfied in wanted:
             self._log.append(job, "dependency-add", {"description": description})
             if satisfied:
                 self._log.append(job, "dependency-remove", {"description": description})
-        self._log.append(job, "validate")
+        job.t_depend = self._log.append(job, "validate")
         self._keep(job)
         job.dependencies = [description for description, satisfied in wanted if not satisfied] or None
         self._jobs.move(job, JobState.DEPEND)
-        job.t_depend = now
         self._wait(job)
         return job.id
 
@@ -102,9 +100,8 @@ class Admission:
     def _check_depend(self, job: ActiveJob) -> None:
         if job.state != JobState.DEPEND or job.dependencies:
             return
-        self._log.append(job, "depend")
+        job.t_priority = self._log.append(job, "depend")
         self._jobs.move(job, JobState.PRIORITY)
-        job.t_priority = self._parts.clock()
         self._prioritize(job)
 
     def _prioritize(self, job: ActiveJob) -> None:

@@ -32,11 +32,10 @@ class Allocations:
         """Move a job from SCHED to RUN with its allocation."""
         now = self._parts.clock()
         expiration = now + job.duration if job.duration else 0.0
-        job.t_run = now
         annotations, encoded = self._allocate(job, allocation, request, starttime=now, expiration=expiration)
         if job.elastic is not None:
             job.ntasks = request.workers
-        self._log.append(job, "alloc", {"annotations": annotations}, R=encoded)
+        job.t_run = self._log.append(job, "alloc", {"annotations": annotations}, R=encoded)
         self._lifecycle.enter_run(job)
         self._set_timer(job)
 

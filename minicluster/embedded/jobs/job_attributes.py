@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker_config.formats import idset, resource_set
+from broker_config.formats import job_sizes
 from broker_config.formats.job_states import JobResult, JobState
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ def attributes(job: ActiveJob) -> JSON:
     shown |= {name: value for name in _TIMES if (value := getattr(job, name))}
     shown |= {"state": int(job.state), "name": job.name}
     shown |= {name: value for name in ("cwd", "queue") if (value := getattr(job, name)) is not None}
-    size = _size(job)
-    shown |= {"ntasks": _tasks(job, size), "duration": job.duration, **size}
+    size = job_sizes.requested(job.resources) if job.R is None else job_sizes.allocated(job.R)
+    shown |= {"ntasks": job_sizes.tasks(job.ntasks, job.tasks_per, size), "duration": job.duration, **size}
     if job.state == JobState.INACTIVE:
         shown |= _ending(job)
     elif job.exception is not None:
@@ -34,32 +34,6 @@ def attributes(job: ActiveJob) -> JSON:
         shown["waitstatus"] = job.status
     if job.dependencies:
         shown["dependencies"] = job.dependencies
-    return shown
-
-
-def _tasks(job: ActiveJob, size: JSON) -> int:
-    """Return the number of tasks, from tasks per node or core where the job asks for them so."""
-    if job.tasks_per is None:
-        return job.ntasks
-    kind, count = job.tasks_per
-    return int(size.get(f"n{kind}s", 0)) * count or job.ntasks
-
-
-def _size(job: ActiveJob) -> JSON:
-    """Return the job's size: the requested one before the allocation, then the allocated one."""
-    if job.R is not None:
-        allocation = resource_set.allocation_of(job.R)
-        return {
-            "ncores": sum(cores.bit_count() for cores, _gpus in allocation.values()),
-            "nnodes": len(allocation),
-            "ranks": idset.bracketed(allocation),
-            "nodelist": resource_set.hostlist_of(job.R),
-            "expiration": job.expiration,
-        }
-    asked = job.resources
-    shown: JSON = {} if asked.exclusive else {"ncores": asked.size}
-    if asked.nodes:
-        shown["nnodes"] = asked.nodes
     return shown
 
 

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from broker_config.formats import eventlog, signed_jobspec
-from broker_config.formats.jobspec import redacted
+from broker_config.formats.jobspec import redacted, user_of
 from minicluster.embedded.errors import RpcError
 from minicluster.embedded.jobs.job_log import EXEC, MAIN
 from minicluster.embedded.services import Encoded
@@ -53,6 +53,11 @@ class JobInfo:
         for key in request.need("keys", list):
             answer[key] = self._value(jobid, key, decode, first)
         return answer
+
+    def user_attributes(self, request: RpcRequest) -> JSON:
+        """minicluster-jobs.attributes, not in Flux: `attributes.user` of the jobs that are known."""
+        found = ((jobid, self._store.jobs.jobspec(jobid)) for jobid in request.need("ids", list))
+        return {"jobs": [{"id": jobid, "user": user_of(json.loads(spec))} for jobid, spec in found if spec]}
 
     def _known(self, jobid: int) -> None:
         if self._store.jobs.jobspec(jobid) is None:

@@ -29,18 +29,31 @@ class JobLog:
 
     def append(
         self, job: ActiveJob, name: str, context: JSON | None = None, path: str = MAIN, **data: JSON | Encoded
-    ) -> None:
-        """Append an event to one of the job's eventlogs; the journal publishes `data` with it."""
-        line = eventlog.encode(eventlog.event(self._clock(), name, context))
+    ) -> float:
+        """Append an event to one of the job's eventlogs; the journal publishes `data` with it.
+
+        Return the event's time.
+        """
+        now = self._clock()
+        line = eventlog.encode(eventlog.event(now, name, context))
         self._eventlogs.append(job.id, path, line)
         if path == MAIN:
             self._commits.post(job.id, name, line, data)
         self._commits.schedule()
+        return now
 
     def annotate(self, job: ActiveJob, annotations: JSON) -> None:
-        """Add annotations to the job in listings, and publish them in the journal."""
+        """Add annotations to the job in listings, and publish all of its annotations in the journal."""
         annotated = {**(job.annotations or {}), **annotations}
         if annotated != job.annotations:
-            job.annotations = annotated
-            entry = eventlog.event(self._clock(), "annotations", {"annotations": annotations})
-            self._commits.post(job.id, "annotations", eventlog.encode(entry), {})
+            self._publish(job, annotated)
+
+    def remove_annotations(self, job: ActiveJob) -> None:
+        """Remove the job's annotations, if it has any."""
+        if job.annotations:
+            self._publish(job, None)
+
+    def _publish(self, job: ActiveJob, annotations: JSON | None) -> None:
+        job.annotations = annotations
+        entry = eventlog.event(self._clock(), "annotations", {"annotations": annotations})
+        self._commits.post(job.id, "annotations", eventlog.encode(entry), {})

@@ -32,20 +32,21 @@ class JobLifecycle:
         self._log = log
         self._launches = launches
 
-    def raise_exception(self, job: ActiveJob, kind: str, severity: int, note: str) -> None:
-        """Append an exception; severity 0 ends the job."""
+    def raise_exception(self, job: ActiveJob, kind: str, severity: int, note: str) -> float:
+        """Append an exception, and return its time; severity 0 ends the job, where it has not ended."""
         if job.exception is None or severity < job.exception[1]:
             job.exception = (kind, severity, note)
         context = {"type": kind, "severity": severity, "note": note, "userid": self._parts.owner}
-        self._log.append(job, "exception", context)
-        if severity == 0:
-            self._fail(job, signal.SIGALRM if kind == "timeout" else signal.SIGTERM)
+        now = self._log.append(job, "exception", context)
+        if severity == 0 and job.state != JobState.CLEANUP:
+            self._fail(job, now, signal.SIGALRM if kind == "timeout" else signal.SIGTERM)
+        return now
 
-    def _fail(self, job: ActiveJob, signum: int) -> None:
-        if job.state == JobState.CLEANUP:
-            return
+    def _fail(self, job: ActiveJob, now: float, signum: int) -> None:
         self._parts.scheduler.dequeue(job.id)
-        self.enter_cleanup(job)
+        self.enter_cleanup(job, now)
+        if job.R is None:
+            self._log.remove_annotations(job)
         for callback in self.on_failed:
             callback(job)
         if self._launches.withdraw(job):
@@ -60,27 +61,27 @@ class JobLifecycle:
         self._jobs.move(job, JobState.RUN)
         job.start_pending = True
 
-    def enter_cleanup(self, job: ActiveJob) -> None:
+    def enter_cleanup(self, job: ActiveJob, now: float) -> None:
         """Note that the job does not run any more, or will never run."""
         self._jobs.move(job, JobState.CLEANUP)
-        job.t_cleanup = self._parts.clock()
+        job.t_cleanup = now
 
     def finished(self, job: ActiveJob, status: int) -> None:
         """Note that every task ended."""
         if job.status is None:
             job.status = status
-            self._log.append(job, "finish", {"status": status})
+            now = self._log.append(job, "finish", {"status": status})
             if job.state == JobState.RUN:
-                self.enter_cleanup(job)
+                self.enter_cleanup(job, now)
 
     def released(self, job: ActiveJob) -> None:
         """Note that no rank has processes of the job any more."""
         if not job.start_pending:
             return
-        self._log.append(job, "release", {"ranks": "all", "final": True})
+        now = self._log.append(job, "release", {"ranks": "all", "final": True})
         job.start_pending = False
         if job.state != JobState.CLEANUP:
-            self.enter_cleanup(job)
+            self.enter_cleanup(job, now)
         self._clean(job)
 
     def _clean(self, job: ActiveJob) -> None:
@@ -88,8 +89,7 @@ class JobLifecycle:
         if job.R is not None:
             self._parts.scheduler.free(job.id)
             self._log.append(job, "free")
-        self._log.append(job, "clean")
-        job.t_inactive = self._parts.clock()
+        job.t_inactive = self._log.append(job, "clean")
         if job.timer is not None:
             job.timer.cancel()
             job.timer = None

@@ -69,21 +69,23 @@ def _resume(manager: JobManager, job: ActiveJob) -> None:
 def _end(lifecycle: JobLifecycle, job: ActiveJob) -> None:
     """End a job whose processes died with the earlier lead."""
     if job.state == JobState.RUN:
-        lifecycle.enter_cleanup(job)
-        lifecycle.raise_exception(job, "exec", 0, RESTARTED)
+        lifecycle.enter_cleanup(job, job.t_run)  # before the exception, which has no process to end
+        job.t_cleanup = lifecycle.raise_exception(job, "exec", 0, RESTARTED)
     if job.started:
         lifecycle.finished(job, _KILLED)
     job.start_pending = True
     lifecycle.released(job)
 
 
-def _apply(job: ActiveJob, name: str, t: float, context: JSON) -> None:  # noqa: C901 - a case an event
+def _apply(job: ActiveJob, name: str, t: float, context: JSON) -> None:  # noqa: C901, PLR0912 - a case an event
     """Apply an event to the job."""
     waits = job.dependencies or []
     match name:
         case "submit":
             job.t_submit = job.t_depend = t
             job.urgency, job.flags, job.state = context["urgency"], context["flags"], JobState.DEPEND
+        case "validate":
+            job.t_depend = t
         case "dependency-add":
             job.dependencies = [*waits, context["description"]]
         case "dependency-remove":
