@@ -145,6 +145,8 @@ class JobFilter:
     queue: str = ""
     since: float = 0.0
     """Leaves out jobs that ended before this time."""
+    submitted: tuple[float, float] | None = None
+    """Since the first time and before the second one; 0 and math.inf do not restrict it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from broker_config.formats import signed_jobspec
@@ -78,6 +79,14 @@ class RpcJobs:
 
     def find(self, which: JobFilter = EVERY_JOB, limit: int = 1000) -> list[Job]:
         """List jobs."""
+        try:
+            return self._listed(which, limit)
+        except RequestRefused as refusal:
+            if which.submitted is None or refusal.errnum != errno.EPROTO:
+                raise
+        return self._submitted(which, limit)
+
+    def _listed(self, which: JobFilter, limit: int) -> list[Job]:
         wanted = {
             "max_entries": limit,
             "attrs": ["all"],
@@ -86,6 +95,13 @@ class RpcJobs:
         }
         with self._links.stream("job-list.list", wanted) as answers:
             return [wire.job(entry) for answer in answers for entry in answer["jobs"]]
+
+    def _submitted(self, which: JobFilter, limit: int) -> list[Job]:
+        """List jobs of the embedded instance of release 0.1.0, which does not choose by times."""
+        begin, end = which.submitted or (0.0, math.inf)
+        every = self._listed(replace(which, submitted=None), 0)
+        found = [job for job in every if begin <= job.t_submit < end]
+        return found[:limit] if limit else found
 
     def get(self, jobid: int) -> Job:
         """Return one job."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -56,6 +57,10 @@ def constraint(which: JobFilter) -> JSON:
         wanted.append({"name": [which.name]})
     if which.queue:
         wanted.append({"queue": [which.queue]})
+    if which.submitted is not None:
+        begin, end = which.submitted
+        wanted += [{"t_submit": [f">={begin!r}"]}] if begin > 0 else []
+        wanted += [{"t_submit": [f"<{end!r}"]}] if end < math.inf else []
     either: list[JSON] = []
     if which.states is not None:
         either.append({"states": [int(which.states)]})

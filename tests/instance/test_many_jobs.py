@@ -12,6 +12,9 @@ import pytest
 
 from minicluster.instance import job_changes, user_attributes
 from minicluster.instance.errors import RequestRefused
+from minicluster.instance.job_logs import JobLogs
+from minicluster.instance.records import JobFilter
+from minicluster.instance.rpc_jobs import RpcJobs
 
 JSON = dict[str, Any]
 Answers = dict[str, Callable[[JSON], Any]]
@@ -85,3 +88,26 @@ def test_a_job_that_has_ended_is_awaited_in_a_listing_that_is_behind() -> None:
     first, last, *none = job_changes.changes(links, 5.0)
     assert first.job is not None
     assert (first.job.t_inactive, first.job.attributes, last.job, none) == (9.0, {"id": 1}, None, [])
+
+
+def test_a_broker_of_the_last_release_lists_all_jobs_and_those_of_a_time_are_chosen_here() -> None:
+    """The limit counts what is chosen."""
+    jobs = [{"id": each, "state": 8, "t_submit": float(each)} for each in range(6)]
+
+    def listing(wanted: JSON) -> list[JSON]:
+        if wanted["constraint"] != {"and": []}:
+            raise RequestRefused("job-list.list", errno.EPROTO, "constraint object invalid")
+        return [{"jobs": jobs[: wanted["max_entries"] or None]}]
+
+    links: Any = Links({"job-list.list": listing})
+    found = RpcJobs(links, JobLogs(links)).find(JobFilter(submitted=(2.0, 5.0)), 2)
+    assert [job.id for job in found] == [2, 3]
+
+
+def test_another_refusal_of_a_listing_is_raised() -> None:
+    def refuse(_wanted: JSON) -> list[JSON]:
+        raise RequestRefused("job-list.list", errno.EPROTO, "no such attribute")
+
+    links: Any = Links({"job-list.list": refuse})
+    with pytest.raises(RequestRefused, match="no such attribute"):
+        RpcJobs(links, JobLogs(links)).find(JobFilter())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import subprocess
 import sys
 from typing import Any
@@ -125,6 +126,12 @@ def test_dots_in_shell_options_are_levels() -> None:
     ("which", "terms"),
     [
         pytest.param(JobFilter(), [], id="every job"),
+        pytest.param(JobFilter(submitted=(0.0, math.inf)), [], id="submitted at any time"),
+        pytest.param(
+            JobFilter(submitted=(17.5, 1e9)),
+            [{"t_submit": [">=17.5"]}, {"t_submit": ["<1000000000.0"]}],
+            id="submitted between",
+        ),
         pytest.param(JobFilter(userid=0, name="x"), [{"userid": [0]}, {"name": ["x"]}], id="user and name"),
         pytest.param(
             JobFilter(states=JobState.PENDING, results=JobResult.FAILED),

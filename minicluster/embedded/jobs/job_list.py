@@ -29,6 +29,9 @@ ATTRIBUTES = [
     "exception_note", "result", "expiration", "annotations", "waitstatus", "dependencies",
 ]
 # fmt: on
+TIMES = ("t_submit", "t_depend", "t_priority", "t_sched", "t_run", "t_cleanup", "t_inactive")
+_BOUND = re.compile(r"([<>]=?)([0-9].*)")
+_COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _SLICE = re.compile(r"\[(-?\d+)?:(-?\d+)?(?::(-?\d+)?)?\]")
 _YIELD_EVERY = 500  # jobs, after which the loop serves other requests
 
@@ -122,6 +125,15 @@ def _chosen(shown: JSON, wanted: list[str]) -> JSON:
     return {"id": shown["id"], **{name: shown[name] for name in wanted if name in shown}}
 
 
+def _timed(name: str, bound: str) -> Match:
+    """Return a predicate of a bound like `>=1700000000.5`. Raises ValueError, TypeError."""
+    found = _BOUND.fullmatch(bound)
+    if found is None:
+        raise ValueError(bound)
+    compare, limit = _COMPARISONS[found[1]], float(found[2])
+    return lambda job: name in job and compare(job[name], limit)
+
+
 def compile_constraint(constraint: Any) -> Match:
     """Return a predicate over jobs' attributes. Raises RpcError where the constraint is malformed."""
     if constraint == {}:
@@ -138,6 +150,8 @@ def compile_constraint(constraint: Any) -> Match:
         if name in ("userid", "name", "queue"):
             chosen = frozenset(values)
             return lambda job: job.get(name) in chosen
-    except (AttributeError, TypeError, ValueError):
+        if name in TIMES:
+            return _timed(name, values[0])
+    except (AttributeError, IndexError, TypeError, ValueError):
         pass
     raise RpcError(errno.EPROTO, f"invalid payload: constraint object invalid: {constraint}")

@@ -130,6 +130,10 @@ def test_an_exception_of_a_running_job_is_shown(bench: Any) -> None:
         ({"and": [{"states": [64]}, {"results": [1]}]}, ["done"]),
         ({"or": [{"name": ["bad"]}, {"states": [8]}]}, ["waiting", "failed"]),
         ({"or": []}, ["waiting", "running", "failed", "done"]),
+        ({"t_submit": [">=0"]}, ["waiting", "running", "failed", "done"]),
+        ({"t_submit": ["<1e9"]}, []),
+        ({"t_run": [">1.0"]}, ["running", "failed", "done"]),
+        ({"t_inactive": ["<=1e10"]}, ["failed", "done"]),
     ],
 )
 def test_constraints(four: Any, constraint: Any, found: list[str]) -> None:
@@ -139,7 +143,19 @@ def test_constraints(four: Any, constraint: Any, found: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "constraint",
-    [3, {"a": [], "b": []}, {"name": 3}, {"foo": [1]}, {"states": ["foo"]}, {"and": [{"foo": []}]}],
+    [
+        3,
+        {"a": [], "b": []},
+        {"name": 3},
+        {"foo": [1]},
+        {"states": ["foo"]},
+        {"and": [{"foo": []}]},
+        {"t_run": []},
+        {"t_run": [1.0]},
+        {"t_run": ["1.0"]},
+        {"t_run": [">-1"]},
+        {"t_run": [">1x"]},
+    ],  # fmt: skip
     ids=str,
 )
 def test_wrong_constraints(constraint: Any) -> None:
