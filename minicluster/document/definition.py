@@ -12,7 +12,7 @@ from minicluster.document.names import GROUP, KIND, PLURAL, VERSION
 from minicluster.document.schema import document_schema
 
 if TYPE_CHECKING:
-    from minicluster.document.structural import Schema
+    from minicluster.document.structural import SchemaNode
 
 # The columns of `kubectl get miniclusters`; those of priority 1 only with -o wide.
 COLUMNS: tuple[dict[str, Any], ...] = (
@@ -77,7 +77,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def _validated_schema() -> Schema:
+def _validated_schema() -> SchemaNode:
     schema = copy.deepcopy(document_schema())
     # The API server validates metadata itself; there a schema may have the name's bounds only.
     name = schema["properties"]["metadata"]["properties"]["name"]
@@ -89,14 +89,14 @@ def _validated_schema() -> Schema:
     schema["required"] = ["spec"]
     for rule in RULES:
         node = _node(schema, rule.field_path)
-        written: Schema = {"rule": rule.rule, "message": rule.message}
+        written: SchemaNode = {"rule": rule.rule, "message": rule.message}
         if rule.optional_old:
             written["optionalOldSelf"] = True
         node.setdefault("x-kubernetes-validations", []).append(written)
     return schema
 
 
-def _node(schema: Schema, field_path: str) -> Schema:
+def _node(schema: SchemaNode, field_path: str) -> SchemaNode:
     """Return the schema's node at a field path such as `spec.containers[].volumes.*`."""
     node = schema
     for step in field_path.replace("[]", ".[]").split(".") if field_path else ():

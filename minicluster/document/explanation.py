@@ -15,7 +15,7 @@ from minicluster.document.schema import homes, json_schema
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from minicluster.document.structural import Schema
+    from minicluster.document.structural import SchemaNode
 
 _INDEX = re.compile(r"\[[^]]*\]")
 _KINDS = frozenset({"minicluster", "miniclusters", "mc"})
@@ -27,9 +27,9 @@ class FieldExplanation:
 
     field_path: str
     """Such as `spec.containers[].image`; empty: the document itself."""
-    schema: Schema
+    schema: SchemaNode
     """Its JSON schema, without the alternative null."""
-    records: dict[str, Schema]
+    records: dict[str, SchemaNode]
     """The records that schemas refer to, by their names."""
     is_required: bool = False
 
@@ -78,7 +78,7 @@ class FieldExplanation:
             yield FieldExplanation(f"{above}{name}".lstrip("."), plain, self.records, name in required)
 
     @property
-    def _record(self) -> Schema:
+    def _record(self) -> SchemaNode:
         record, _ = field_facts.record_of(self.schema)
         return self.records[record] if record else self.schema
 
@@ -108,7 +108,7 @@ def explain(field_path: str) -> FieldExplanation:
     return found
 
 
-def schema_of(field: FieldExplanation) -> Schema:
+def schema_of(field: FieldExplanation) -> SchemaNode:
     """Return the JSON schema of a field, complete with what it refers to."""
     whole: dict[str, Any] = json_schema()
     return {"$schema": whole["$schema"], **field.schema, "$defs": whole["$defs"]}

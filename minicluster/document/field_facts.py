@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from minicluster.document.cel import IMMUTABLE
 
 if TYPE_CHECKING:
-    from minicluster.document.structural import Schema
+    from minicluster.document.structural import SchemaNode
 
 _PREFIX = "#/$defs/"
 _TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false", "object": "map"}
 _UNITS = {"Seconds": "seconds", "bytes": "bytes"}
 
 
-def record_of(field: Schema) -> tuple[str, str]:
+def record_of(field: SchemaNode) -> tuple[str, str]:
     """Return the record of a field's value, and the end of its field path; empty: it has none."""
     plain = without_null(field)
     if "$ref" in plain:
@@ -26,7 +26,7 @@ def record_of(field: Schema) -> tuple[str, str]:
     return "", ""
 
 
-def without_null(field: Schema) -> Schema:
+def without_null(field: SchemaNode) -> SchemaNode:
     """Return the schema of a field without the alternative null."""
     for option in field.get("anyOf", ()):
         if option != {"type": "null"}:
@@ -34,7 +34,7 @@ def without_null(field: Schema) -> Schema:
     return field
 
 
-def values_of(field: Schema) -> Schema | None:
+def values_of(field: SchemaNode) -> SchemaNode | None:
     """Return the schema of a map's values."""
     for values in field.get("patternProperties", {}).values():
         return dict(values)
@@ -48,7 +48,7 @@ def fixed(field_path: str) -> str:
     return IMMUTABLE.get(re.split(r"[.\[]", rest)[0], "") if spec == "spec" else ""
 
 
-def type_name(name: str, field: Schema) -> str:
+def type_name(name: str, field: SchemaNode) -> str:
     """Return the type of a field that has no record, as a word for users."""
     if "items" in field:
         return f"list of {type_name('', field['items'])}"
@@ -60,12 +60,12 @@ def type_name(name: str, field: Schema) -> str:
     return unit or _TYPES.get(field.get("type", ""), "any value")
 
 
-def of_shape(field: Schema, record: str) -> str:
+def of_shape(field: SchemaNode, record: str) -> str:
     """Return the type of a field that has a record, which is written so: alone, in a list, or in a map."""
     return {"": record, "[]": f"list: {record}"}.get(record_of(field)[1], f"map: {record}")
 
 
-def allowed(field: Schema) -> str:
+def allowed(field: SchemaNode) -> str:
     """Return what a field allows: its shape, its values, or its bounds."""
     if values := field.get("enum") or ([field["const"]] if "const" in field else []):
         return ", ".join(f"`{value}`" for value in values if value != "")
@@ -79,7 +79,7 @@ def allowed(field: Schema) -> str:
     return f"at most {field['maxLength']} characters" if "maxLength" in field else ""
 
 
-def _allowed_entries(field: Schema) -> str:
+def _allowed_entries(field: SchemaNode) -> str:
     """Return how many entries a list or a map may have, and what each may be."""
     most = field.get("maxItems", field.get("maxProperties"))
     least = field.get("minItems", 0)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from minicluster.document.positions import Located, Path
-    from minicluster.document.structural import Schema
+    from minicluster.document.structural import SchemaNode
 
 # Never quoted: they contain keys.
 SECRET_FIELDS = frozenset({"curveCert", "brokerConfig"})
@@ -151,18 +151,18 @@ def _allowed(path: Path, value: Any = None) -> str:
     return _FACTS[kind]
 
 
-def _text(node: Schema) -> str:
+def _text(node: SchemaNode) -> str:
     if node.get("minLength"):
         return f"a text of {node['minLength']} to {node['maxLength']} characters"
     return f"a text of at most {node['maxLength']} characters"
 
 
-def _entries(node: Schema) -> str:
+def _entries(node: SchemaNode) -> str:
     most = node.get("maxItems") or node.get("maxProperties")
     return f"{node['minItems']} to {most}" if node.get("minItems") else f"at most {most}"
 
 
-def _whole_number(node: Schema) -> str:
+def _whole_number(node: SchemaNode) -> str:
     low, high = node.get("minimum"), node.get("maximum")
     if high is None:
         return f"a whole number of at least {low}"
@@ -190,7 +190,7 @@ def _list_hint(value: Any, kind: str) -> str:
     return ""
 
 
-def _text_hint(value: str, kind: str, node: Schema) -> str:
+def _text_hint(value: str, kind: str, node: SchemaNode) -> str:
     if kind == "integer" and re.fullmatch(r"[+-]?[0-9]{1,18}", value):
         return f"write {value} without quotes"
     if kind == "boolean" and value.lower() in {"true", "false", "yes", "no", "on", "off", "0", "1"}:

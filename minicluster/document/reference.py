@@ -23,7 +23,7 @@ from minicluster.document.schema import json_schema
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from minicluster.document.structural import Schema
+    from minicluster.document.structural import SchemaNode
 
 MAX_EXAMPLE_LINES = 16
 """Lines of an example: a longer one hides the fields that it is to show."""
@@ -48,7 +48,7 @@ How to read the tables:
 class Section:
     """A record of the document, and where the document has it."""
 
-    schema: Schema
+    schema: SchemaNode
     """The record's own JSON schema."""
     field_paths: tuple[str, ...]
     """Such as `spec.containers[]`; empty text: the document itself."""
@@ -93,7 +93,7 @@ def read_examples(directory: Path) -> list[Example]:
     ]
 
 
-def _sections(schema: Schema) -> dict[str, Section]:
+def _sections(schema: SchemaNode) -> dict[str, Section]:
     """Return a section for each record, by the record's name, in the order of the document."""
     field_paths: dict[str, list[str]] = {KIND: [""]}
     _collect(schema, "", schema["$defs"], field_paths)
@@ -102,7 +102,7 @@ def _sections(schema: Schema) -> dict[str, Section]:
 
 
 def _collect(
-    record: Schema, field_path: str, records: dict[str, Schema], field_paths: dict[str, list[str]]
+    record: SchemaNode, field_path: str, records: dict[str, SchemaNode], field_paths: dict[str, list[str]]
 ) -> None:
     for name, field in record["properties"].items():
         inner, suffix = field_facts.record_of(field)
@@ -146,7 +146,7 @@ def _fields(section: Section, sections: Mapping[str, Section]) -> str:
     return _table(head, rows)
 
 
-def _type(name: str, field: Schema, sections: Mapping[str, Section]) -> str:
+def _type(name: str, field: SchemaNode, sections: Mapping[str, Section]) -> str:
     """Return the type of a field, with a link to the section of its record."""
     record, _ = field_facts.record_of(field)
     if not record:

@@ -6,25 +6,25 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from minicluster.document.cluster import MiniCluster
-from minicluster.document.structural import Schema, structural
+from minicluster.document.structural import SchemaNode, structural
 
 if TYPE_CHECKING:
     from minicluster.document.positions import Path
 
 
-def json_schema() -> Schema:
+def json_schema() -> SchemaNode:
     """Return the JSON schema of the document (draft 2020-12), for editors and validators of YAML."""
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return {**head, **MiniCluster.model_json_schema(by_alias=True)}
 
 
 @cache
-def document_schema() -> Schema:
+def document_schema() -> SchemaNode:
     """Return the structural schema of the whole document. It is shared: do not change it."""
     return structural(MiniCluster)
 
 
-def at(path: Path) -> Schema:
+def at(path: Path) -> SchemaNode:
     """Return the schema at a path; empty where there is none."""
     node = document_schema()
     for step in path:
@@ -35,7 +35,7 @@ def at(path: Path) -> Schema:
     return node
 
 
-def fields(schema: Schema) -> tuple[str, ...]:
+def fields(schema: SchemaNode) -> tuple[str, ...]:
     """Return the names of the fields of a record."""
     return tuple(schema.get("properties", {}))
 
@@ -48,11 +48,11 @@ def homes() -> dict[str, str]:
     return found
 
 
-def _collect(node: Schema, path: str, found: dict[str, str]) -> None:
+def _collect(node: SchemaNode, path: str, found: dict[str, str]) -> None:
     """Add the fields level by level: one near the top is more likely to be meant."""
     level = [(node, path)]
     while level:
-        below: list[tuple[Schema, str]] = []
+        below: list[tuple[SchemaNode, str]] = []
         for schema, field_path in level:
             for name, inner in schema.get("properties", {}).items():
                 here = f"{field_path}.{name}" if field_path else name

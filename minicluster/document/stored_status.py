@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from minicluster.document.positions import Path
-    from minicluster.document.structural import Schema
+    from minicluster.document.structural import SchemaNode
 
 Content = dict[str, Any]
 
@@ -59,12 +59,12 @@ def readable(status: Any) -> ReadableStatus:
 
 
 @cache
-def _schema() -> Schema:
+def _schema() -> SchemaNode:
     """Return the schema of the status alone: that of the whole document takes ten times as long to make."""
     return structural(Status)
 
 
-def _pruned(value: Any, schema: Schema) -> Any:
+def _pruned(value: Any, schema: SchemaNode) -> Any:
     """Return a value as an API server keeps it whose CRD has this schema."""
     if isinstance(value, dict) and "properties" in schema:
         known = schema["properties"]

@@ -14,7 +14,7 @@ from minicluster.document.scalars import MAX_INT32
 if TYPE_CHECKING:
     from minicluster.document.record import Record
 
-Schema = dict[str, Any]
+SchemaNode = dict[str, Any]
 
 # The keys that are copied, in the order of the output.
 _KEPT = (
@@ -35,16 +35,16 @@ _KEPT = (
 )
 
 
-def structural(record: type[Record]) -> Schema:
+def structural(record: type[Record]) -> SchemaNode:
     """Return the structural schema of a record."""
     generated = record.model_json_schema(by_alias=True)
     return _structural(generated, generated.get("$defs", {}))
 
 
-def _structural(node: Schema, definitions: dict[str, Schema]) -> Schema:
+def _structural(node: SchemaNode, definitions: dict[str, SchemaNode]) -> SchemaNode:
     """Return one node of the structural schema, with everything below it."""
     node = _resolved(node, definitions)
-    result: Schema = {key: node[key] for key in _KEPT if key in node}
+    result: SchemaNode = {key: node[key] for key in _KEPT if key in node}
     if "const" in node:
         result["enum"] = [node["const"]]
     if result.get("default", True) in (False, "", [], {}, None):
@@ -68,7 +68,7 @@ def _structural(node: Schema, definitions: dict[str, Schema]) -> Schema:
     return result
 
 
-def _values(node: Schema) -> Schema:
+def _values(node: SchemaNode) -> SchemaNode:
     """Return the schema of a map's values; a structural schema has no pattern for the keys."""
     for values in node.get("patternProperties", {}).values():
         return dict(values)
@@ -76,7 +76,7 @@ def _values(node: Schema) -> Schema:
     return values if isinstance(values, dict) else {}
 
 
-def _resolved(node: Schema, definitions: dict[str, Schema]) -> Schema:
+def _resolved(node: SchemaNode, definitions: dict[str, SchemaNode]) -> SchemaNode:
     """Return a node with its reference resolved and without the alternative null; other keys stay."""
     beside = {key: value for key, value in node.items() if key not in {"$ref", "anyOf"}}
     if "$ref" in node:

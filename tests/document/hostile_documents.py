@@ -24,12 +24,12 @@ from minicluster.plan.constants import FINALIZER
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from minicluster.document.structural import Schema
+    from minicluster.document.structural import SchemaNode
 
 Path = tuple[str, ...]
 ITEM, ENTRY = "[]", "{}"
 """The steps of a path into a list, and into a map of any names."""
-SPEC: Schema = document_schema()["properties"]["spec"]
+SPEC: SchemaNode = document_schema()["properties"]["spec"]
 KOPF = "kopf.zalando.org"
 NAMED = (
     *(f"{KOPF}/{name}" for name in ("last-handled-configuration", "kopf-managed", "touch-dummy", "pass_on")),
@@ -38,8 +38,8 @@ NAMED = (
 """Annotations that mean something to kopf (state, mark, and progress of a handler), or to others."""
 LABELS = ("app.kubernetes.io/managed-by", "flux-framework.org/minicluster", "kueue.x-k8s.io/queue-name")
 FINALIZERS = (FINALIZER, f"{KOPF}/KopfFinalizerMarker", "example.org/another", "foregroundDeletion", "x", "")
-LABEL_VALUE: Schema = {"type": "string", "maxLength": 63, "pattern": "^([a-z]([-a-z]*[a-z])?)?$"}
-METADATA: Schema = {
+LABEL_VALUE: SchemaNode = {"type": "string", "maxLength": 63, "pattern": "^([a-z]([-a-z]*[a-z])?)?$"}
+METADATA: SchemaNode = {
     "type": "object",
     "properties": {
         "annotations": {
@@ -61,7 +61,7 @@ METADATA: Schema = {
     },
 }
 """What a user may write there: the API server's own schema has no bounds of which a value could be at."""
-DOCUMENT: Schema = {"type": "object", "properties": {"metadata": METADATA, "spec": SPEC}}
+DOCUMENT: SchemaNode = {"type": "object", "properties": {"metadata": METADATA, "spec": SPEC}}
 BASE = {"size": 2, "containers": [{"image": "example.org/app:1", "command": "hostname"}]}
 SERVICE = {"name": "beside", "image": "example.org/app:1", "command": "sleep 1"}
 MANY = 300
@@ -84,7 +84,7 @@ NUMBERS = (0, 1, -1, 2, 63, 64, 65_535, 65_536, 2**31 - 1, 2**31, 2**53, 2**63 -
 ANYTHING = (None, True, 1.5, [], {}, [[]], {"a": {"b": {"c": []}}}, "x", 0)
 
 
-def paths(node: Schema = DOCUMENT, path: Path = ()) -> Iterator[Path]:
+def paths(node: SchemaNode = DOCUMENT, path: Path = ()) -> Iterator[Path]:
     """Yield the path of every field, of the items of every list, and of the entries of every map."""
     if len(path) > 1:
         yield path
@@ -129,7 +129,7 @@ def _fits(document: object) -> bool:
     return len(json.dumps(document)) < MAX_BYTES
 
 
-def changed(node: Schema, content: Any, path: Path, chance: random.Random) -> Any:
+def changed(node: SchemaNode, content: Any, path: Path, chance: random.Random) -> Any:
     """Return the content with the field of a path attacked; what is around it is made if need be."""
     if not path:
         return hostile(node, chance)
@@ -144,26 +144,26 @@ def changed(node: Schema, content: Any, path: Path, chance: random.Random) -> An
     return {**known, name: changed(inner, known.get(name, plain(inner)), tuple(rest), chance)}
 
 
-def plain(node: Schema) -> Any:
+def plain(node: SchemaNode) -> Any:
     """Return the least that a node of the schema accepts."""
     if "enum" in node or node.get("x-kubernetes-int-or-string"):
         return node.get("enum", [1])[0]
     return PLAIN.get(node.get("type", ""), _plain_text)(node)
 
 
-def _plain_list(node: Schema) -> list[Any]:
+def _plain_list(node: SchemaNode) -> list[Any]:
     return [plain(node["items"]) for _ in range(node.get("minItems", 0))]
 
 
-def _plain_record(node: Schema) -> dict[str, Any]:
+def _plain_record(node: SchemaNode) -> dict[str, Any]:
     return {name: plain(node["properties"][name]) for name in node.get("required", ())}
 
 
-def _plain_text(node: Schema) -> str:
+def _plain_text(node: SchemaNode) -> str:
     return shaped(node.get("pattern", ""))
 
 
-PLAIN: dict[str, Callable[[Schema], Any]] = {
+PLAIN: dict[str, Callable[[SchemaNode], Any]] = {
     "integer": lambda node: max(node.get("minimum", 1), 1),
     "boolean": lambda _node: True,
     "array": _plain_list,
@@ -180,7 +180,7 @@ def shaped(pattern: str) -> str:
     return find(texts, lambda text: bool(text.strip()), settings=FIRST)
 
 
-def hostile(node: Schema, chance: random.Random) -> Any:
+def hostile(node: SchemaNode, chance: random.Random) -> Any:
     """Return a value for a node of the schema: one that it may well accept, or in one of twelve cases any."""
     if chance.random() < 1 / 12:
         return copy.deepcopy(chance.choice(ANYTHING))
@@ -191,17 +191,17 @@ def hostile(node: Schema, chance: random.Random) -> Any:
     return HOSTILE.get(node.get("type", ""), _text)(node, chance)
 
 
-def _number(node: Schema, chance: random.Random) -> int:
+def _number(node: SchemaNode, chance: random.Random) -> int:
     bounds = [node[name] for name in ("minimum", "maximum") if name in node]
     return chance.choice([*bounds * 6, *NUMBERS])
 
 
-def _list(node: Schema, chance: random.Random) -> list[Any]:
+def _list(node: SchemaNode, chance: random.Random) -> list[Any]:
     items = [plain(node["items"]), hostile(node["items"], chance)]
     return [chance.choice(items) for _ in range(_many(node.get("maxItems"), chance))]
 
 
-def _entries(node: Schema, chance: random.Random) -> dict[str, Any]:
+def _entries(node: SchemaNode, chance: random.Random) -> dict[str, Any]:
     """Return a record with a few of its fields attacked, or a map with many entries."""
     if "properties" in node:
         chosen = chance.sample(sorted(node["properties"]), min(3, len(node["properties"])))
@@ -214,7 +214,7 @@ def _entries(node: Schema, chance: random.Random) -> dict[str, Any]:
     return found | {chance.choice((*names[:1], *TEXTS)): hostile(inner, chance)}
 
 
-def _text(node: Schema, chance: random.Random) -> str:
+def _text(node: SchemaNode, chance: random.Random) -> str:
     text = chance.choice(TEXTS)
     longest = min(node.get("maxLength", MAX_TEXT), MAX_TEXT)
     if node.get("pattern"):
@@ -227,7 +227,7 @@ def _many(bound: int | None, chance: random.Random) -> int:
     return chance.choice((0, 1, 2, 2, most, most, most + 1))
 
 
-HOSTILE: dict[str, Callable[[Schema, random.Random], Any]] = {
+HOSTILE: dict[str, Callable[[SchemaNode, random.Random], Any]] = {
     "integer": _number,
     "boolean": lambda _node, chance: chance.random() < 0.5,
     "array": _list,

@@ -1,9 +1,9 @@
 """The structural schema of the CRD as plain JSON Schema."""
 
-from minicluster.document.structural import Schema
+from minicluster.document.structural import SchemaNode
 
 
-def closed(node: Schema) -> Schema:
+def closed(node: SchemaNode) -> SchemaNode:
     """Return the schema as JSON Schema: no unknown fields, and int-or-string and scalars spelt out."""
     result = {key: value for key, value in node.items() if not key.startswith("x-kubernetes")}
     if node.get("x-kubernetes-int-or-string"):

@@ -13,7 +13,7 @@ from minicluster.document import DocumentError, Problem, dump, load, parse, quan
 from minicluster.document.positions import written_path
 from minicluster.document.scalars import QUANTITY
 from minicluster.document.schema import document_schema
-from minicluster.document.structural import Schema
+from minicluster.document.structural import SchemaNode
 from tests.budgets import examples
 from tests.document.json_schema import closed
 
@@ -27,7 +27,7 @@ KEYS = st.from_regex(r"[a-z]{1,8}", fullmatch=True)
 PARSED = ("hostlist", "curveCert", "brokerConfig", "queuePolicy")
 
 
-def contents(node: Schema) -> st.SearchStrategy[Any]:
+def contents(node: SchemaNode) -> st.SearchStrategy[Any]:
     """Return a strategy for what a node of the schema accepts."""
     if "enum" in node:
         return st.sampled_from(node["enum"])
@@ -36,17 +36,17 @@ def contents(node: Schema) -> st.SearchStrategy[Any]:
     return BY_TYPE.get(node.get("type", ""), anything)(node)
 
 
-def integers(node: Schema) -> st.SearchStrategy[int]:
+def integers(node: SchemaNode) -> st.SearchStrategy[int]:
     """Return a strategy for whole numbers within the bounds, not too far up."""
     return st.integers(node.get("minimum", 0), min(node.get("maximum", 10_000), 10_000))
 
 
-def booleans(node: Schema) -> st.SearchStrategy[bool]:
+def booleans(node: SchemaNode) -> st.SearchStrategy[bool]:
     """Return a strategy for flags."""
     return st.booleans()
 
 
-def texts(node: Schema) -> st.SearchStrategy[str]:
+def texts(node: SchemaNode) -> st.SearchStrategy[str]:
     """Return a strategy for texts, of the node's shape if it has one."""
     longest = node.get("maxLength", 64)
     if "pattern" in node:
@@ -56,25 +56,25 @@ def texts(node: Schema) -> st.SearchStrategy[str]:
     return st.text(letters, min_size=node.get("minLength", 0), max_size=8)
 
 
-def lists(node: Schema) -> st.SearchStrategy[list[Any]]:
+def lists(node: SchemaNode) -> st.SearchStrategy[list[Any]]:
     """Return a strategy for short lists."""
     items = st.deferred(lambda: contents(node["items"]))
     return st.lists(items, min_size=node.get("minItems", 0), max_size=2)
 
 
-def objects(node: Schema) -> st.SearchStrategy[dict[str, Any]]:
+def objects(node: SchemaNode) -> st.SearchStrategy[dict[str, Any]]:
     """Return a strategy for small maps, or for records."""
     if "properties" in node:
         return records(node)
     return st.dictionaries(KEYS, st.deferred(lambda: contents(node["additionalProperties"])), max_size=2)
 
 
-def anything(node: Schema) -> st.SearchStrategy[Any]:
+def anything(node: SchemaNode) -> st.SearchStrategy[Any]:
     """Return a strategy for the settings of a policy."""
     return st.booleans() | st.integers(-(2**62), 2**62) | st.text(PLAIN, max_size=5)
 
 
-def records(node: Schema) -> st.SearchStrategy[dict[str, Any]]:
+def records(node: SchemaNode) -> st.SearchStrategy[dict[str, Any]]:
     """Return a strategy for a few fields of a record."""
     known = {name: inner for name, inner in node["properties"].items() if name not in PARSED}
     needed = {

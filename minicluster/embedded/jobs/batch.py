@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from minicluster.embedded.errors import StorageFull
 
 if TYPE_CHECKING:
-    from minicluster.embedded.jobs.database import Database, DatabaseRow
+    from minicluster.embedded.jobs.database import DatabaseRow, JobDatabase
 
 _OUTPUT = "INSERT INTO output (job,task,stream,data,t) VALUES (?,?,?,?,?)"
 
@@ -24,7 +24,7 @@ class StorageLost(StorageFull):
 class Batch:
     """Statements and output in the order in which they came, and the jobs that they are about."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: JobDatabase) -> None:
         self.changed: set[int] = set()
         """The jobs with statements or output that were added since `take_changed`."""
         self._database = database

@@ -33,7 +33,7 @@ _PAGE = 256  # rows read at a time: memory stays small
 DatabaseRow = tuple[Any, ...]
 
 
-class Database:
+class JobDatabase:
     """An open file. Its write-ahead log lets readers and the writer work at once."""
 
     def __init__(self, path: Path) -> None:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from minicluster.embedded.jobs.batch import Batch
-    from minicluster.embedded.jobs.database import Database
+    from minicluster.embedded.jobs.database import JobDatabase
 
 
 class Eventlogs:
     """The table `events`. Sequence numbers ascend over all jobs and logs."""
 
-    def __init__(self, database: Database, batch: Batch) -> None:
+    def __init__(self, database: JobDatabase, batch: Batch) -> None:
         self._database = database
         self._batch = batch
         self._unwritten: list[tuple[int, int, str, str]] = []  # sequence number, job, log, line

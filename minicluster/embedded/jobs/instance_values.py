@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from minicluster.embedded.jobs.batch import Batch
-    from minicluster.embedded.jobs.database import Database
+    from minicluster.embedded.jobs.database import JobDatabase
 
 
 class InstanceValues:
     """The table `meta`: values by key."""
 
-    def __init__(self, database: Database, batch: Batch) -> None:
+    def __init__(self, database: JobDatabase, batch: Batch) -> None:
         self._database = database
         self._batch = batch
 

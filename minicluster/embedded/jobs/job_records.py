@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from minicluster.embedded.jobs.batch import Batch
-    from minicluster.embedded.jobs.database import Database, DatabaseRow
+    from minicluster.embedded.jobs.database import DatabaseRow, JobDatabase
 
 
 class JobRecords:
     """The table `jobs`."""
 
-    def __init__(self, database: Database, batch: Batch) -> None:
+    def __init__(self, database: JobDatabase, batch: Batch) -> None:
         self._database = database
         self._batch = batch
         self._infos: dict[int, tuple[float, str]] = {}

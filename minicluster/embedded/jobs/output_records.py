@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from minicluster.embedded.jobs.batch import Batch
-    from minicluster.embedded.jobs.database import Database
+    from minicluster.embedded.jobs.database import JobDatabase
 
     Chunk = tuple[int, int, str, bytes | None, float]
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class OutputRecords:
     """The table `output`."""
 
-    def __init__(self, database: Database, batch: Batch) -> None:
+    def __init__(self, database: JobDatabase, batch: Batch) -> None:
         self._database = database
         self._batch = batch
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minicluster.embedded.jobs.batch import Batch
-from minicluster.embedded.jobs.database import VERSION, Database
+from minicluster.embedded.jobs.database import VERSION, JobDatabase
 from minicluster.embedded.jobs.eventlogs import Eventlogs
 from minicluster.embedded.jobs.instance_values import InstanceValues
 from minicluster.embedded.jobs.job_records import JobRecords
@@ -25,7 +25,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         """Open the file, or make it. Raises StorageError, or StorageFull where it cannot be written."""
-        self.database = Database(path)
+        self.database = JobDatabase(path)
         self._batch = Batch(self.database)
         self.values = InstanceValues(self.database, self._batch)
         self.jobs = JobRecords(self.database, self._batch)
