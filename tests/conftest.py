@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -13,6 +14,9 @@ from tests import budgets
 from tests.devcluster import MissingProgramsError, shipped_images
 from tests.devcluster.archives import Archive
 from tests.devcluster.reporting import unavailable
+
+if TYPE_CHECKING:
+    from tests.database.postgresql import Server
 
 # A run in the background ignores SIGINT, one under nohup SIGHUP; and so would every process that a test
 # starts and sends one: what is ignored is inherited, what is handled is not.
@@ -50,6 +54,17 @@ def shipped() -> list[Archive]:
         return shipped_images.build()
     except MissingProgramsError as error:
         unavailable(error, what="builder of images")
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator["Server"]:
+    """A PostgreSQL server of this test worker's own; `postgresql.database()` is the URL of a new database."""
+    from tests.database import postgresql as servers  # noqa: PLC0415 - few tests need its driver
+
+    try:
+        yield from servers.serving()
+    except MissingProgramsError as error:
+        unavailable(error, what="PostgreSQL")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -8,6 +8,7 @@ imports no other one.
 from minicluster.database.database import Database, open_database
 from minicluster.database.errors import DatabaseAway, DatabaseError, DatabaseFull, SchemaUnknown
 from minicluster.database.ids import new_id
+from minicluster.database.migrations import downgrade, migrate
 from minicluster.database.schema import Schema
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "DatabaseFull",
     "Schema",
     "SchemaUnknown",
+    "downgrade",
+    "migrate",
     "new_id",
     "open_database",
 ]

@@ -2,7 +2,7 @@
 
 sqlite:///state.db                 a file, from the working directory
 sqlite:////var/lib/mc/state.db     a file by its whole path
-postgresql://rest@db.example/rest  a server, as libpq reads it; passwords are best in a file
+postgresql://rest@db.example/rest  a server, with libpq's options behind `?`; a password is best in a file
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from minicluster.database.errors import DatabaseError
 
 if TYPE_CHECKING:
-    from typing import Final
+    from collections.abc import Mapping
+    from urllib.parse import SplitResult
 
-SQLITE: Final = "sqlite"
-POSTGRESQL: Final = "postgresql"
+SQLITE = "sqlite"
+POSTGRESQL = "postgresql"
 _FORMS = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
 
 
@@ -34,6 +35,8 @@ class DatabaseUrl:
     """SQLite's file."""
     dsn: str = field(default="", repr=False)
     """PostgreSQL's URL, which may have the password in it."""
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """PostgreSQL's options, of which one may be the password."""
 
     def __str__(self) -> str:
         return self.public
@@ -42,48 +45,48 @@ class DatabaseUrl:
 def parsed(url: str) -> DatabaseUrl:
     """Return what a URL means; raise DatabaseError, which quotes no password, where it means no database."""
     scheme, separator, rest = url.partition("://")
-    if scheme == SQLITE and separator:
+    if not separator:
+        raise DatabaseError(f"the URL of a database begins with its kind: {_FORMS}")
+    if scheme == SQLITE:
         return _file(rest)
-    if scheme in {POSTGRESQL, "postgres"} and separator:
+    if scheme in {POSTGRESQL, "postgres"}:
         return _server(url)
-    known = f"{scheme[:20]!r} is no kind of database here" if separator else "a database's URL has a scheme"
-    raise DatabaseError(f"{known}: use {_FORMS}")
+    raise DatabaseError(f"{scheme[:20]!r} is no kind of database here: use {_FORMS}")
 
 
 def _file(rest: str) -> DatabaseUrl:
     path = rest.removeprefix("/")
     if not rest.startswith("/"):
-        raise DatabaseError(
-            f"sqlite://{rest}: three slashes stand before a file's name, as in sqlite:///{rest}"
-        )
+        raise DatabaseError(f"sqlite://{rest}: a file's name stands behind three slashes: sqlite:///{rest}")
     if path in {"", ":memory:"}:
         raise DatabaseError(
-            "sqlite: a database in memory is lost at the end; name a file, as in sqlite:///FILE"
+            "a database in memory would end with the process: name a file, as in sqlite:///FILE"
         )
     if "?" in path or "\0" in path:
-        raise DatabaseError(f"sqlite:///{path.partition('?')[0]}: a file's name has no options after it")
+        raise DatabaseError(f"sqlite:///{path.partition('?')[0]}: a file's name has no options behind it")
     return DatabaseUrl(SQLITE, f"sqlite:///{path}", path=Path(path))
 
 
 def _server(url: str) -> DatabaseUrl:
     try:
         split = urlsplit(url)
+        options = dict(parse_qsl(split.query, strict_parsing=bool(split.query)))
         public = _public(split)
     except ValueError:
-        # The error may quote a piece of a password that has special characters in it.
+        # What was wrong may be a part of a password with special characters in it: it is quoted nowhere.
         raise DatabaseError(
-            "postgresql: the URL cannot be read; special characters of a password are written as in %40"
+            "the URL of PostgreSQL cannot be read: it is postgresql://USER@HOST/DATABASE?OPTION=VALUE,"
+            " and special characters are written as in %40"
         ) from None
-    if not split.path.strip("/"):
-        raise DatabaseError(f"{public}: name the database, as in postgresql://USER@HOST/DATABASE")
-    return DatabaseUrl(POSTGRESQL, public, dsn=url)
+    return DatabaseUrl(POSTGRESQL, public, dsn=url, options=options)
 
 
 def _public(split: SplitResult) -> str:
-    """Return the URL without password and options; raise ValueError for a port that is none."""
-    ports = [split.port] if "," not in split.netloc else []
-    hosts = split.netloc.rpartition("@")[2]
-    if not all(port is None or port > 0 for port in ports):
+    """Return the URL without password and options; raise ValueError for one that has other parts."""
+    account, separator, hosts = split.netloc.rpartition("@")
+    behind = split.path + split.query
+    if "@" in account or "@" in behind or split.fragment or "/" in split.path[1:] or len(split.path) < 2:
+        raise ValueError("not of that form")
+    if "," not in hosts and split.port == 0:
         raise ValueError("a port is above 0")
-    user = f"{split.username}@" if split.username else ""
-    return f"postgresql://{user}{hosts}{split.path}"
+    return f"postgresql://{account.partition(':')[0]}{separator}{hosts}{split.path}"

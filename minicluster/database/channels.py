@@ -17,28 +17,27 @@ class Channels:
         self._numbers: Counter[str] = Counter()
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
 
-    def number(self, channel: str) -> int:
-        """Return the number of changes so far; the first is that somebody asked."""
-        if channel not in self._numbers:
-            self._numbers[channel] = 1
-        return self._numbers[channel]
-
     def change(self, channels: Iterable[str]) -> None:
         """Count one change of each channel, and wake who waits for it."""
         for channel in channels:
-            self._numbers[channel] = self.number(channel) + 1
+            self._numbers[channel] += 1
             for each in self._waiting.pop(channel, ()):
                 if not each.done():
                     each.set_result(None)
 
+    def begin(self, channel: str) -> None:
+        """Count as the first change of a channel that somebody asks for it."""
+        if not self._numbers[channel]:
+            self.change([channel])
+
     async def changed(self, channel: str, seen: int | None) -> int:
         """Return the channel's number once it is not `seen`; None is the number now."""
-        seen = self.number(channel) if seen is None else seen
-        while self.number(channel) == seen:
+        seen = self._numbers[channel] if seen is None else seen
+        while self._numbers[channel] == seen:
             waiting = asyncio.get_running_loop().create_future()
             self._waiting.setdefault(channel, set()).add(waiting)
             try:
                 await waiting
             finally:
                 self._waiting.get(channel, set()).discard(waiting)
-        return self.number(channel)
+        return self._numbers[channel]

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from sqlalchemy import exc
+from sqlalchemy import func, select
 
-from minicluster.database import address, driver_errors, sqlite
+from minicluster.database import address, backup, postgresql, sqlite, versions
 from minicluster.database.channels import Channels
-from minicluster.database.errors import DatabaseAway
+from minicluster.database.engines import transaction, translate_errors
+from minicluster.database.listener import Listener
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
+    from pathlib import Path
 
-    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
+    from minicluster.database.address import DatabaseUrl
     from minicluster.database.engines import Engines
     from minicluster.database.schema import Schema
 
@@ -28,25 +32,30 @@ class Database:
     url: str
     """Without its password."""
 
-    def __init__(self, url: str, engines: Engines) -> None:
-        self.url = url
+    def __init__(self, url: DatabaseUrl, schema: Schema, engines: Engines) -> None:
+        self.url = url.public
+        self._address = url
         self._engines = engines
         self._channels = Channels()
+        server = url.engine == address.POSTGRESQL
+        self._listener = Listener(url, schema.name, self._channels) if server else None
+        translate_errors(engines.reader, self.url, writes=False)
+        translate_errors(engines.writer, self.url, writes=True)
 
     @contextlib.asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
         """Give one transaction that sees one state of the database throughout, and cannot change it."""
-        async with self._transaction(self._engines.reader) as connection:
+        async with transaction(self._engines.reader, self.url) as connection:
             yield connection
 
     @contextlib.asynccontextmanager
     async def write(self) -> AsyncIterator[AsyncConnection]:
         """Give one transaction: all of it is in the database at the end, and nothing after an exception.
 
-        On SQLite there is one at a time, so what is awaited inside is the database alone: another `write()`
-        would wait for this one. It raises DatabaseAway after LOCK_TIMEOUT.
+        There is one at a time, on any replica: what it reads stays true until its end. So what is awaited
+        inside is the database alone, and another `write()` never. Raises DatabaseAway after LOCK_TIMEOUT.
         """
-        async with self._transaction(self._engines.writer) as connection:
+        async with transaction(self._engines.writer, self.url) as connection:
             changed: set[str] = set()
             connection.info[_CHANGED] = changed
             yield connection
@@ -54,7 +63,10 @@ class Database:
 
     async def notify(self, connection: AsyncConnection, channel: str) -> None:
         """Announce a change within its transaction: who waits for it wakes once that is committed."""
-        connection.info[_CHANGED].add(channel)
+        if self._listener is None:
+            connection.info[_CHANGED].add(channel)
+        else:
+            await connection.execute(select(func.pg_notify(self._listener.name(channel), "")))
 
     async def changed(self, channel: str, seen: int | None = None) -> int:
         """Wait for a change of a channel, and return its number. Not to miss any, give the last one.
@@ -64,39 +76,43 @@ class Database:
                 seen = await database.changed("sessions", seen)  # the first time at once
                 ...  # read what there is now
 
-        Without `seen` it waits for the next change from now on. A lost connection is a change.
+        Without `seen` it waits for the next change from now on. On PostgreSQL changes come from all replicas,
+        and a lost connection is one; on SQLite they come from this process alone.
         """
+        if self._listener is None:
+            self._channels.begin(channel)
+        else:
+            self._listener.follow(channel)
         return await self._channels.changed(channel, seen)
+
+    async def backup(self, target: Path) -> None:
+        """Write the database as it is now to a new file, 0600, while others go on writing."""
+        await asyncio.to_thread(backup.backup, self._address, target)
 
     async def close(self) -> None:
         """Close all connections."""
+        if self._listener is not None:
+            await self._listener.close()
         await self._engines.dispose()
 
-    @contextlib.asynccontextmanager
-    async def _transaction(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
-        with self._translated(writes=engine is self._engines.writer):
-            async with engine.begin() as connection:
-                yield connection
 
-    @contextlib.contextmanager
-    def _translated(self, *, writes: bool) -> Iterator[None]:
-        try:
-            yield
-        except exc.TimeoutError:
-            raise DatabaseAway(
-                f"the database {self.url} was in use by this process for {driver_errors.LOCK_TIMEOUT:.0f} s"
-            ) from None
-        except exc.DBAPIError as error:
-            found = driver_errors.meaning(error.orig, self.url, writes=writes)
-            if found is None:
-                raise
-            raise found from error
+async def open_database(url: str, schema: Schema) -> Database:
+    """Return the database of a URL, once it is certain that its tables are those of this release.
 
-
-async def open_database(url: str, schema: Schema) -> Database:  # noqa: ARG001
-    """Return the database of a URL, once it is certain that this release knows its tables.
-
-    Raises SchemaUnknown where it does not, otherwise DatabaseError.
+    Raises SchemaUnknown where they are not, otherwise DatabaseError. `migrate` makes and changes tables.
     """
     parsed = address.parsed(url)
-    return Database(parsed.public, sqlite.engines(parsed.path))
+    if parsed.engine == address.SQLITE:
+        versions.check_file(parsed, schema)
+        await asyncio.to_thread(sqlite.prepare, parsed.path)
+        engines = sqlite.engines(parsed.path)
+    else:
+        engines = postgresql.engines(parsed, schema.name)
+    database = Database(parsed, schema, engines)
+    try:
+        async with database.read() as connection:
+            await connection.run_sync(versions.check, parsed, schema)
+    except BaseException:
+        await database.close()
+        raise
+    return database

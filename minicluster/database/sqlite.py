@@ -5,13 +5,18 @@ Readers never wait for the writer. The writer waits for those of other processes
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sqlite3
+import time
 from typing import TYPE_CHECKING
 
 from sqlalchemy import URL, event
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from minicluster.database.driver_errors import LOCK_TIMEOUT
+from minicluster.database import driver_errors
 from minicluster.database.engines import Engines
+from minicluster.database.errors import DatabaseError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,33 +30,94 @@ READERS = 8
 """Connections that read, each with a thread of its own: more gain nothing on a few cores."""
 
 _PRAGMAS = (
-    "journal_mode=WAL",  # stays in the file
     "synchronous=FULL",  # a commit that was answered is there after a power failure
     "foreign_keys=ON",
     "trusted_schema=OFF",  # what a file brings along calls nothing
 )
+_UNCHECKED = ("synchronous=FULL", "foreign_keys=OFF")
+"""For migrations: a table that is made anew would take with it what refers to the old one."""
 
 
-def engines(path: Path) -> Engines:
-    """Return what reads and writes a file; it is opened at the first use."""
+def prepare(path: Path) -> None:
+    """Make a file, 0600, with its directories, 0700, or see to those of one that is there.
+
+    Raises DatabaseError where that cannot be, or where the file is none of SQLite. This blocks.
+    """
+    try:
+        _make(path)
+        path.chmod(0o600)
+    except PermissionError as error:
+        if not path.exists():
+            raise _unusable(path, error) from None
+    except OSError as error:
+        raise _unusable(path, error) from None
+    try:
+        _log_ahead(path)
+    except sqlite3.Error as error:
+        raise driver_errors.meaning(error, f"sqlite:///{path}", writes=True) or error from error
+
+
+def _make(path: Path) -> None:
+    for folder in reversed(path.absolute().parents):
+        if not folder.exists():
+            folder.mkdir(0o700, exist_ok=True)
+    # One that is there is not opened: closing it would give up the locks that this process has on it.
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+
+
+def _unusable(path: Path, error: OSError) -> DatabaseError:
+    return DatabaseError(f"the database sqlite:///{path} cannot be made: {error.strerror}: {error.filename}")
+
+
+def _log_ahead(path: Path) -> None:
+    """Give the file a write-ahead log, which it keeps. Two who do it at once do not wait for each other."""
+    deadline = time.monotonic() + driver_errors.LOCK_TIMEOUT
+    while True:
+        with contextlib.closing(sqlite3.connect(path, timeout=driver_errors.LOCK_TIMEOUT)) as connection:
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+            else:
+                return
+        time.sleep(0.01)
+
+
+def engines(path: Path, lock_timeout: float = driver_errors.LOCK_TIMEOUT) -> Engines:
+    """Return what reads and writes a file that was prepared; it is opened at the first use."""
     return Engines(
-        reader=_engine(path, READERS, "BEGIN", (*_PRAGMAS, "query_only=ON")),
-        writer=_engine(path, 1, "BEGIN IMMEDIATE", _PRAGMAS),
+        reader=_engine(path, READERS, "BEGIN", (*_PRAGMAS, "query_only=ON"), lock_timeout),
+        writer=_engine(path, 1, "BEGIN IMMEDIATE", _PRAGMAS, lock_timeout),
     )
 
 
-def _engine(path: Path, connections: int, begin: str, pragmas: tuple[str, ...]) -> AsyncEngine:
+def migrating(path: Path, lock_timeout: float) -> AsyncEngine:
+    """Return what migrates a file: its transactions write, and do not check foreign keys."""
+    return _engine(path, 1, "BEGIN IMMEDIATE", _UNCHECKED, lock_timeout)
+
+
+def violated(connection: Connection) -> list[str]:
+    """Return the tables with a row that refers to one which is not there."""
+    return sorted({str(row[0]) for row in connection.exec_driver_sql("PRAGMA foreign_key_check")})
+
+
+def _engine(
+    path: Path, connections: int, begin: str, pragmas: tuple[str, ...], lock_timeout: float
+) -> AsyncEngine:
     engine = create_async_engine(
         URL.create("sqlite+aiosqlite", database=str(path)),
         pool_size=connections,
         max_overflow=0,
-        pool_timeout=LOCK_TIMEOUT,
+        pool_timeout=lock_timeout,
+        hide_parameters=True,  # an error's text would have them
         # Without isolation_level=None the driver begins transactions itself, and none for a SELECT.
-        connect_args={"timeout": LOCK_TIMEOUT, "isolation_level": None},
+        connect_args={"timeout": lock_timeout, "isolation_level": None},
     )
 
     @event.listens_for(engine.sync_engine, "connect")
-    def prepare(connection: DBAPIConnection, entry: ConnectionPoolEntry) -> None:  # noqa: ARG001 - SQLAlchemy's signature
+    def configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         cursor = connection.cursor()
         for each in pragmas:
             cursor.execute(f"PRAGMA {each}")

@@ -3,25 +3,39 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Coroutine
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Column, Integer, MetaData, Table, Text, select
 
-from minicluster.database import Database, Schema, open_database
+from minicluster.database import Database, Schema, address, open_database, postgresql, sqlite
 
 METADATA = MetaData()
 NOTES = Table("note", METADATA, Column("id", Integer, primary_key=True), Column("text", Text, nullable=False))
-SCHEMA = Schema("notes", METADATA, "tests.database.migrations")
+SCHEMA = Schema("notes", METADATA, "tests.database.no_migrations")
 
 
 @contextlib.asynccontextmanager
-async def opened(path: Path) -> AsyncIterator[Database]:
-    """Give a new database in a file, with the table."""
-    database = await open_database(f"sqlite:///{path}", SCHEMA)
+async def opened(url: str) -> AsyncIterator[Database]:
+    """Give a new database, with the table."""
+    database = await open_database(url, SCHEMA)
     try:
         async with database.write() as connection:
             await connection.run_sync(METADATA.create_all)
+        yield database
+    finally:
+        await database.close()
+
+
+@contextlib.asynccontextmanager
+async def waiting(url: str, seconds: float) -> AsyncIterator[Database]:
+    """Give a database that is there, which waits so long for locks."""
+    parsed = address.parsed(url)
+    if parsed.engine == address.SQLITE:
+        engines = sqlite.engines(parsed.path, seconds)
+    else:
+        engines = postgresql.engines(parsed, SCHEMA.name, seconds)
+    database = Database(parsed, SCHEMA, engines)
+    try:
         yield database
     finally:
         await database.close()

@@ -1,0 +1,1 @@
+"""A schema that no release had before."""
