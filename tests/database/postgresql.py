@@ -33,7 +33,7 @@ SETTINGS = {
     "max_connections": "40",
     "shared_buffers": "16MB",
 }
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 class Server:

@@ -152,8 +152,8 @@ def test_a_database_of_an_older_release_is_not_migrated_by_opening_it(url: str) 
         await open_database(url, library.SCHEMA)
 
     expected = (
-        r"was written by an older release \(library 0001; this one needs 0002\), and may not be migrated here:"
-        " migrate it, or start that release$"
+        r"was written by an older release \(library 0001; this one needs 0002\), and may not be migrated"
+        r" here: migrate it, or start that release$"
     )
     with pytest.raises(SchemaUnknown, match=expected):
         notes.within(work())
