@@ -2,8 +2,8 @@
 
     python -m minicluster.database.revise restful.store.schema:SCHEMA 0002 "last use of tokens"
 
-It compares with a new SQLite database that has all revisions so far. Read what it has written, and add what
-becomes of the rows.
+It compares with a new SQLite database that has all revisions so far, and alembic prints the file's name. Read
+what it has written, add what becomes of the rows, and format it.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ import asyncio
 import tempfile
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from alembic import autogenerate, command
 from alembic.migration import MigrationContext
+from sqlalchemy.dialects.postgresql.base import RESERVED_WORDS
 
 from minicluster.database import migrations, versions
 
 if TYPE_CHECKING:
     from alembic.config import Config
+    from alembic.script import Script
     from sqlalchemy import Connection
 
     from minicluster.database.schema import Schema
@@ -43,16 +45,23 @@ async def differences(url: str, schema: Schema) -> list[Any]:
     return found
 
 
-async def write_revision(schema: Schema, revision: str, message: str) -> None:
-    """Write a further revision into the schema's package."""
+async def write_revision(schema: Schema, revision: str, message: str) -> Path:
+    """Write a further revision into the schema's package, and return its file."""
 
-    def work(_: Connection, config: Config, *__: object) -> None:
-        command.revision(config, message, autogenerate=True, rev_id=revision)
+    def work(connection: Connection, config: Config, *_: object) -> Path:
+        # Conditions of indices become text, in which `user`, unless quoted, is a function of PostgreSQL's.
+        names = connection.dialect.identifier_preparer
+        names.reserved_words = set(names.reserved_words) | RESERVED_WORDS
+        written = command.revision(config, message, autogenerate=True, rev_id=revision)
+        return Path(cast("Script", written).path)
 
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder, 'revise.db')}"
         await migrations.migrate(url, schema)
-        await migrations.run(url, schema, work)
+        file: Path = await migrations.run(url, schema, work)
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    file.write_text("".join(each for each in lines if "# ###" not in each), encoding="utf-8")
+    return file
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from minicluster.database import (
     revise,
 )
 from restful.store import schema as restful_schema
-from tests.database import library, notes
+from tests.database import library, notes, ready_file
 
 ROWS = (
     "INSERT INTO author (id, name) VALUES (1, 'Homer'), (2, 'Sappho')",
@@ -75,6 +75,11 @@ def test_migrations_make_the_tables_of_the_code(schema: Schema, url: str) -> Non
         return await revise.differences(url, schema)
 
     assert notes.within(work()) == []
+
+
+def test_a_ready_file_is_one_of_the_newest_revision(tmp_path: Path) -> None:
+    (tmp_path / "test.db").write_bytes(ready_file.content(library.SCHEMA))
+    assert notes.within(library.books(f"sqlite:///{tmp_path}/test.db")) == []
 
 
 def test_two_schemas_are_in_one_database(url: str) -> None:

@@ -23,6 +23,8 @@ EVERYTHING = (*PACKAGES, "tests", "benchmarks")
 MAX_METHODS = 15
 MAX_FUNCTION_LINES = 60
 MAX_MODULE_LINES = 400
+REVISIONS = "/migrations/v"
+"""Files of alembic's, which make one table after another: they are as long as what changes."""
 ROOMS = (
     "minicluster",
     "metrics_api",
@@ -54,13 +56,14 @@ def test_no_function_is_too_long() -> None:
         f"{source.path}:{name}": lines
         for source in sources(*EVERYTHING)
         for name, lines in functions(source)
-        if lines > MAX_FUNCTION_LINES
+        if lines > MAX_FUNCTION_LINES and REVISIONS not in source.path
     }
     assert sizes == {}, f"over {MAX_FUNCTION_LINES} lines: give its steps functions of their own"
 
 
 def test_no_module_is_too_long() -> None:
-    sizes = {each.path: each.lines for each in sources(*EVERYTHING) if each.lines > MAX_MODULE_LINES}
+    found = [each for each in sources(*EVERYTHING) if REVISIONS not in each.path]
+    sizes = {each.path: each.lines for each in found if each.lines > MAX_MODULE_LINES}
     assert sizes == {}, f"over {MAX_MODULE_LINES} lines: move one subject into a file of its own"
 
 

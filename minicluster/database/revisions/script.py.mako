@@ -1,21 +1,17 @@
-"""${message}."""
-
-from __future__ import annotations
+"""${message[0].upper()}${message[1:]}."""
 
 import sqlalchemy as sa
 from alembic import op
 ${imports if imports else ""}
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
-    """Make this release's tables of the ones before."""
+    """Make the tables of this revision."""
     ${upgrades if upgrades else "pass"}
 
 
 def downgrade() -> None:
-    """Undo it."""
+    """Make those of the one before."""
     ${downgrades if downgrades else "pass"}
