@@ -1,6 +1,7 @@
 """Options and settings of the whole test run."""
 
 import collections
+import contextlib
 import os
 import signal
 import sys
@@ -11,7 +12,7 @@ import hypothesis
 import pytest
 
 from tests import budgets
-from tests.devcluster import MissingProgramsError, shipped_images
+from tests.devcluster import HarnessError, MissingProgramsError, shipped_images
 from tests.devcluster.archives import Archive
 from tests.devcluster.reporting import unavailable
 
@@ -65,6 +66,18 @@ def postgresql() -> Iterator["Server"]:
         yield from servers.serving()
     except MissingProgramsError as error:
         unavailable(error, what="PostgreSQL")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Install PostgreSQL now, where a test needs it and it is to be installed: that may take long."""
+    option = session.config.getoption
+    if not any("postgresql" in getattr(item, "fixturenames", ()) for item in session.items):
+        return
+    if not option("collectonly") or option("--build"):
+        from tests.database import postgresql as servers  # noqa: PLC0415 - few tests need its driver
+
+        with contextlib.suppress(HarnessError):  # the tests report it, each for itself
+            servers.programs()
 
 
 @pytest.hookimpl(optionalhook=True)

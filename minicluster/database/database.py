@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from minicluster.database import address, backup, postgresql, sqlite, versions
 from minicluster.database.channels import Channels
 from minicluster.database.engines import transaction, translate_errors
-from minicluster.database.listener import Listener
+from minicluster.database.listener import ChannelListener
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -38,7 +38,7 @@ class Database:
         self._engines = engines
         self._channels = Channels()
         server = url.engine == address.POSTGRESQL
-        self._listener = Listener(url, schema.name, self._channels) if server else None
+        self._listener = ChannelListener(url, schema.name, self._channels) if server else None
         translate_errors(engines.reader, self.url, writes=False)
         translate_errors(engines.writer, self.url, writes=True)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LOCK_TIMEOUT = 5.0
 """Seconds that a transaction waits for a lock or a connection: less than most clients wait for an answer."""
 
-_LOCKED = (DatabaseAway, f"was locked by somebody else for {LOCK_TIMEOUT:.0f} s")
+_LOCKED = (DatabaseAway, "was locked by somebody else for too long: try again")
 _FULL = (DatabaseFull, "has no room left: make some on its disk")
 _DAMAGED = (DatabaseError, "is damaged: restore a backup")
 _LOST = (DatabaseAway, "cannot be reached: the connection was lost")

@@ -51,8 +51,9 @@ async def transaction(engine: AsyncEngine, database: str) -> AsyncIterator[Async
         try:
             connection = await stack.enter_async_context(engine.connect())
         except exc.TimeoutError:
-            waited = f"for {driver_errors.LOCK_TIMEOUT:.0f} s"
-            raise DatabaseAway(f"the database {database} was in use by this process {waited}") from None
+            raise DatabaseAway(
+                f"the database {database} was in use by this process for too long: try again"
+            ) from None
         except (exc.DBAPIError, sqlite3.Error) as error:
             cause = error.orig if isinstance(error, exc.DBAPIError) else error
             raise driver_errors.meaning(cause, database, writes=True) or error from error

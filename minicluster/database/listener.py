@@ -24,7 +24,7 @@ PROBE = 10.0
 """Seconds without news until the server is asked whether it is still there."""
 
 
-class Listener:
+class ChannelListener:
     """Follows channels of a schema, from the first that somebody waits for until it is closed."""
 
     def __init__(self, url: DatabaseUrl, schema: str, channels: Channels) -> None:

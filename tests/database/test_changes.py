@@ -80,7 +80,7 @@ def test_who_stops_waiting_is_forgotten(url: str) -> None:
     assert notes.within(work()) == 2
 
 
-def test_replicas_hear_of_each_other_s_changes(postgresql: Server) -> None:
+def test_replicas_receive_each_other_s_changes(postgresql: Server) -> None:
     async def work(url: str) -> int:
         async with notes.opened(url) as one, notes.opened(url) as two:
             seen = await one.changed("notes", 0)
