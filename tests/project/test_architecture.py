@@ -47,6 +47,7 @@ def test_the_rows_are_in_the_order_of_the_layers() -> None:
 SERVICES = {
     "minicluster.backends",
     "minicluster.broker_link",
+    "minicluster.database",
     "minicluster.instance",
     "minicluster.kube_client",
     "minicluster.lead_client",
