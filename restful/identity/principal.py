@@ -25,7 +25,7 @@ class Principal:
     scopes: frozenset[str]
     """What this request may do: the token's scopes that the role has now as well."""
     kind: str
-    """How it was shown: "pat" (personal token), "access" (JWT), "session" (cookie) or "loopback" (--no-auth)."""
+    """How it was shown: "pat" (personal token), "access" (JWT), "session" (cookie) or "loopback"."""
     token: str = ""
     """The id of the token or session, for the audit log."""
     address: str = ""

@@ -1,0 +1,128 @@
+"""Access tokens: JWTs of the profile of RFC 9068, signed by Ed25519 (RFC 8037, named as in RFC 9864). No I/O.
+
+The algorithm is the key's, never the one that a token's header names (RFC 8725 section 3.1).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from joserfc import jwt
+from joserfc.errors import JoseError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from joserfc.jwk import OKPKey
+
+ALGORITHM = "Ed25519"
+TYPE = "at+jwt"
+MAX_LENGTH = 4096
+"""Characters. Ours have about 600."""
+
+
+class InvalidToken(Exception):  # noqa: N818 - RFC 6750's name for it
+    """A token is not to be believed; the message is for its owner, and quotes nothing of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessClaims:
+    """What an access token states."""
+
+    user: str
+    session: str
+    """The id of the family of refresh tokens, or of the client's secret, that it ends with."""
+    scopes: frozenset[str]
+    epoch: int
+    """The user's when it was issued: a later one of the user ends it."""
+    id: str
+    client: str
+    issued: float
+    expires: float
+
+
+@dataclass(frozen=True, slots=True)
+class TokenAudience:
+    """Who issues tokens, and for whom."""
+
+    issuer: str
+    audience: str
+
+
+def issue(claims: AccessClaims, audience: TokenAudience, key: OKPKey) -> str:
+    """Return a signed token."""
+    return jwt.encode(
+        {"typ": TYPE, "alg": ALGORITHM, "kid": key.kid},
+        {
+            "iss": audience.issuer,
+            "aud": audience.audience,
+            "sub": claims.user,
+            "sid": claims.session,
+            "scope": " ".join(sorted(claims.scopes)),
+            "epoch": claims.epoch,
+            "client_id": claims.client,
+            "jti": claims.id,
+            "iat": int(claims.issued),
+            "exp": int(claims.expires),
+        },
+        key,
+        algorithms=[ALGORITHM],
+    )
+
+
+def verify(token: str, keys: Mapping[str, OKPKey], audience: TokenAudience, now: float) -> AccessClaims:
+    """Return what a token states. Raises InvalidToken, also once it has expired."""
+    if len(token) > MAX_LENGTH:
+        raise InvalidToken("the token is too long to be an access token")
+    header = _header(token)
+    if header.get("typ") != TYPE:
+        raise InvalidToken("the token is no access token")
+    key = keys.get(kid) if isinstance(kid := header.get("kid"), str) else None
+    if key is None:
+        raise InvalidToken("the token is signed with an unknown key")
+    if header.get("alg") != ALGORITHM or "crit" in header:
+        raise InvalidToken("the token is signed by another algorithm than its key's")
+    try:
+        found = jwt.decode(token, key, algorithms=[ALGORITHM]).claims
+    except (JoseError, ValueError) as error:
+        raise InvalidToken("the token's signature is wrong") from error
+    return _checked(found, audience, now)
+
+
+def _header(token: str) -> dict[str, Any]:
+    first, _, _ = token.partition(".")
+    try:
+        header = json.loads(base64.urlsafe_b64decode(first + "=" * (-len(first) % 4)))
+    except (binascii.Error, ValueError, RecursionError) as error:
+        raise InvalidToken("the token cannot be read") from error
+    if token.count(".") != 2 or not isinstance(header, dict):
+        raise InvalidToken("the token cannot be read")
+    return header
+
+
+def _checked(claims: dict[str, Any], audience: TokenAudience, now: float) -> AccessClaims:
+    if claims.get("iss") != audience.issuer:
+        raise InvalidToken("the token is of another issuer")
+    if claims.get("aud") != audience.audience:
+        raise InvalidToken("the token is for another service")
+    texts = [claims.get(name) for name in ("sub", "sid", "scope", "jti", "client_id")]
+    numbers = [claims.get(name) for name in ("epoch", "iat", "exp")]
+    if not all(isinstance(each, str) for each in texts) or not all(type(each) is int for each in numbers):
+        raise InvalidToken("the token lacks a claim, or has one of another type")
+    found = AccessClaims(
+        user=claims["sub"],
+        session=claims["sid"],
+        scopes=frozenset(claims["scope"].split()),
+        epoch=claims["epoch"],
+        id=claims["jti"],
+        client=claims["client_id"],
+        issued=claims["iat"],
+        expires=claims["exp"],
+    )
+    if now >= found.expires:
+        raise InvalidToken("the token has expired")
+    return found

@@ -1,0 +1,49 @@
+"""The limits of logins, tokens and sessions: each with its default, unit and reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class IdentitySettings:
+    """Times in seconds."""
+
+    issuer: str = "http://127.0.0.1:8080"
+    """The address where users reach this service, without a slash at its end: `iss` of access tokens."""
+    audience: str = "minicluster"
+    """`aud` of access tokens. Another service of the same issuer must not accept ours, nor we its."""
+    access_lifetime: float = 600.0
+    """Of a JWT. It is checked without the database, so it is short."""
+    refresh_lifetime: float = 30 * DAY
+    """Of a refresh token that is not used: a month's holiday without a new login."""
+    session_idle: float = 12 * 3600.0
+    """After which a browser's session ends: a working day."""
+    link_lifetime: float = 900.0
+    """Of a link that logs in once: it is typed off a terminal."""
+    token_lifetime: float = 90 * DAY
+    """Of a personal token, unless its maker asks for another."""
+    token_lifetime_max: float = 365 * DAY
+    """A token that nobody remembers must end some day."""
+    tokens_per_user: int = 100
+    """Personal tokens that have not expired."""
+    last_used_interval: float = 60.0
+    """How often a token's last use is written: a write for each request would be the slowest part of it."""
+    revision_interval: float = 2.0
+    """How old what is remembered of users, sessions and grants may be: a revocation is seen after it."""
+    signing_key_period: float = 30 * DAY
+    """How long one key signs."""
+    password_length_min: int = 12
+    """Characters. NIST SP 800-63B asks for 8 at least, and for length rather than for kinds of characters."""
+    password_length_max: int = 1024
+    """Characters: hashing megabytes would be an attack."""
+    argon2_memory: int = 19_456
+    """KiB. With `argon2_passes` and `argon2_lanes` what OWASP recommends: 60 ms on a busy core."""
+    argon2_passes: int = 2
+    argon2_lanes: int = 1
+    argon2_concurrency: int = 2
+    """Hashes under way: more would take the processors, and 19 MiB each, from everything else."""
+    session_memory: float = 90 * DAY
+    """How long an ended session is kept: its address is one that its user is known at."""
