@@ -1,0 +1,128 @@
+"""Logging in with a name and a password, and waiting after wrong ones."""
+
+from __future__ import annotations
+
+import hmac
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from restful import audit
+from restful.audit import AuditEntry
+from restful.errors import Problem
+from restful.identity import backoff
+from restful.identity.addresses import counted_as
+from restful.store import login_failures, sessions, users
+from restful.store.login_failures import FailureKey
+from restful.store.users import UserState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from restful.identity.caller import Caller
+    from restful.identity.identities import Identities
+    from restful.identity.passwords import PasswordCheck
+    from restful.store.users import UserRecord
+
+REFUSED = "The name or the password is wrong, or the user may not log in."
+"""The same words whichever it is."""
+NAME_LENGTH = 63
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    user: UserRecord | None
+    keys: Sequence[FailureKey]
+    """What its failures are counted by."""
+
+
+async def authenticate(identities: Identities, name: str, password: str, caller: Caller) -> UserRecord | None:
+    """Return the user with a name and a password, or None.
+
+    Raises the problems `busy`, and `too-many-requests` with the seconds to wait.
+    """
+    with identities.passwords.slot():
+        attempt = await _count(identities, name, caller)
+        stored = attempt.user.password if attempt.user is not None else None
+        check = await identities.passwords.check(stored, password)
+        new = await identities.passwords.hash(password) if check.outdated else None
+        async with identities.database.write() as connection:
+            return await _finish(identities, connection, attempt, check, new, caller)
+
+
+async def _count(identities: Identities, name: str, caller: Caller) -> _Attempt:
+    """Count an attempt before its password is checked."""
+    async with identities.database.write() as connection:
+        user = await users.by_name(connection, name) if len(name) <= NAME_LENGTH else None
+        keys = await _keys(connection, user, _digest(identities, name), caller.address)
+        counts = {key: await login_failures.read(connection, key) for key in keys}
+        now = identities.now()
+        seconds = max(backoff.wait(failures, now) for failures in counts.values())
+        if seconds == 0:
+            for key, failures in counts.items():
+                await login_failures.write(connection, key, backoff.counted(failures, now))
+            await login_failures.purge(connection, now - backoff.FORGET_AFTER)
+            return _Attempt(user, keys)
+    raise waiting(seconds)
+
+
+async def _keys(
+    connection: AsyncConnection, user: UserRecord | None, name: str, address: str
+) -> Sequence[FailureKey]:
+    """Return what failures are counted by: where its user was before, a name is counted apart."""
+    network = counted_as(address)
+    if user is not None and network and await sessions.known_network(connection, user.id, network):
+        return [FailureKey(name, network)]
+    # Always in this order: two transactions that lock both must not wait for each other.
+    return [FailureKey("", network), FailureKey(name, "")]
+
+
+def _digest(identities: Identities, name: str) -> str:
+    """Return what a name is counted as: a digest, as people type passwords there."""
+    key = identities.master.derived("login failures")
+    return hmac.digest(key, name.encode("utf-8", "replace"), "sha256")[:20].hex()
+
+
+async def _finish(
+    identities: Identities,
+    connection: AsyncConnection,
+    attempt: _Attempt,
+    check: PasswordCheck,
+    new: str | None,
+    caller: Caller,
+) -> UserRecord | None:
+    user, now = attempt.user, identities.now()
+    good = user is not None and check.right and user.state is UserState.ACTIVE
+    for key in attempt.keys:
+        failures = await login_failures.read(connection, key)
+        if not good:
+            failures = backoff.failed(failures, now)
+        else:
+            failures = backoff.LoginFailures() if key.name else backoff.forgiven(failures, now)
+        await login_failures.write(connection, key, failures)
+    if user is None or not good:
+        reason = "password" if not check.right else f"state {user.state if user is not None else ''}"
+        await audit.record(connection, _entry(user, caller, "denied", f"reason={reason}"), now)
+        return None
+    if new is not None:
+        await users.change(connection, user.id, {"password": new}, end=False)
+    await audit.record(connection, _entry(user, caller, "ok", "by password"), now)
+    return user
+
+
+def _entry(user: UserRecord | None, caller: Caller, outcome: str, detail: str) -> AuditEntry:
+    """Return an entry without the name of nobody: people type passwords there."""
+    actor = user.id if user is not None else ""
+    return AuditEntry(actor, "", caller.address, "login", f"user:{actor or 'unknown'}", outcome, detail)
+
+
+def waiting(seconds: float) -> Problem:
+    """Return the problem of a login that has to wait."""
+    whole = math.ceil(seconds)
+    return Problem(
+        "too-many-requests",
+        f"Too many logins failed; the next is accepted in {whole} s.",
+        headers={"Retry-After": str(whole)},
+    )

@@ -1,0 +1,189 @@
+"""Changes of users: by admins, and of one's own password. The last active admin stays one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlalchemy.exc import IntegrityError
+
+from restful import audit
+from restful.errors import FieldError, Problem
+from restful.identity import logins, personal_tokens
+from restful.identity.principal import Role
+from restful.identity.scopes import BY_ROLE
+from restful.store import sessions, tokens, users
+from restful.store.tokens import CredentialKind
+from restful.store.users import UserKind, UserRecord, UserState
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from restful.identity.caller import Caller
+    from restful.identity.identities import Identities
+    from restful.identity.personal_tokens import NewToken, TokenWish
+    from restful.identity.principal import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class NewUser:
+    """What a user shall be."""
+
+    name: str
+    role: Role = Role.USER
+    display: str = ""
+    email: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class UserChange:
+    """What shall be otherwise; None stays as it is."""
+
+    role: Role | None = None
+    state: UserState | None = None
+    display: str | None = None
+    email: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    def values(self) -> dict[str, object]:
+        """Return the columns without the password."""
+        found = {"role": self.role, "state": self.state, "display": self.display, "email": self.email}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+async def create(identities: Identities, principal: Principal, new: NewUser) -> UserRecord:
+    """Make a user. Raises the problems `conflict` if the name is taken, `invalid` for a bad password."""
+    user = _user(identities, new, UserKind.USER, await _hashed(identities, new.password))
+    try:
+        async with identities.change() as connection:
+            await users.add(connection, user)
+            detail = audit.fields({"name": user.name, "role": user.role})
+            entry = audit.by(principal, "user.create", f"user:{user.id}", detail=detail)
+            await audit.record(connection, entry, identities.now())
+    except IntegrityError as error:
+        raise name_taken(new.name) from error
+    return user
+
+
+async def create_client(
+    identities: Identities, principal: Principal, new: NewUser, wish: TokenWish
+) -> tuple[UserRecord, NewToken]:
+    """Make a service account with its secret. Raises the problems `conflict` and `invalid`."""
+    personal_tokens.require_scopes(wish.scopes, BY_ROLE[new.role])
+    personal_tokens.require_lifetime(wish.lifetime, identities.settings)
+    user = _user(identities, new, UserKind.SERVICE, None)
+    secret = personal_tokens.made(identities, user.id, wish, CredentialKind.CLIENT)
+    try:
+        async with identities.change() as connection:
+            await users.add(connection, user)
+            await tokens.add(connection, secret.record)
+            detail = audit.fields({"name": user.name, "role": user.role, "scopes": sorted(wish.scopes)})
+            entry = audit.by(principal, "client.create", f"user:{user.id}", detail=detail)
+            await audit.record(connection, entry, identities.now())
+    except IntegrityError as error:
+        raise name_taken(new.name) from error
+    return user, secret
+
+
+async def change(
+    identities: Identities, principal: Principal, user: str, kind: UserKind, wanted: UserChange
+) -> UserRecord:
+    """Change a user. Raises the problems `not-found`, `invalid`, and `conflict` for the last admin."""
+    password = await _hashed(identities, wanted.password)
+    values = wanted.values()
+    async with identities.change() as connection:
+        before = await _existing(connection, user, kind)
+        if wanted.role not in {None, Role.ADMIN} or wanted.state not in {None, UserState.ACTIVE}:
+            await _keep_an_admin(connection, user)
+        then = (wanted.role or before.role, wanted.state or before.state)
+        otherwise = then != (before.role, before.state)
+        ends = otherwise or password is not None
+        stored = {**values, "password": password} if password is not None else values
+        await users.change(connection, user, stored, end=ends)
+        now = identities.now()
+        if password is not None or wanted.state not in {None, UserState.ACTIVE}:
+            await sessions.revoke_all(connection, user, now)
+        changed = [*values, *(["password"] if password is not None else [])]
+        shown = {name: value for name, value in values.items() if name in {"role", "state"}}
+        detail = audit.fields({"changed": sorted(changed), **shown})
+        await audit.record(connection, audit.by(principal, "user.change", f"user:{user}", detail=detail), now)
+        return await _existing(connection, user, kind)
+
+
+async def remove(identities: Identities, principal: Principal, user: str, kind: UserKind) -> None:
+    """Delete a user with all that is his. Raises the problems `not-found` and `conflict`."""
+    try:
+        async with identities.change() as connection:
+            found = await _existing(connection, user, kind)
+            await _keep_an_admin(connection, user)
+            await users.remove(connection, user)
+            detail = audit.fields({"name": found.name})
+            entry = audit.by(principal, "user.delete", f"user:{user}", detail=detail)
+            await audit.record(connection, entry, identities.now())
+    except IntegrityError as error:
+        raise Problem("conflict", "Something here refers to this user: disable him instead.") from error
+
+
+async def change_password(
+    identities: Identities, principal: Principal, current: str, new: str, caller: Caller
+) -> None:
+    """Change one's own password; all sessions end but the one that asks.
+
+    Raises the problems `forbidden` where a personal token asks or the current one is wrong, `invalid`, and
+    those of a login.
+    """
+    if principal.kind == "pat":
+        raise Problem("forbidden", "A personal token may not change the password: log in.")
+    identities.passwords.require_good(new, "/new")
+    if await logins.authenticate(identities, principal.name, current, caller) is None:
+        error = FieldError("/current", "this is not the password")
+        raise Problem("forbidden", "The current password is wrong.", (error,))
+    hashed = await _hashed(identities, new)
+    async with identities.change() as connection:
+        now = identities.now()
+        await users.change(connection, principal.user, {"password": hashed}, end=True)
+        await sessions.revoke_all(connection, principal.user, now, but=principal.token)
+        entry = audit.by(principal, "password.change", f"user:{principal.user}")
+        await audit.record(connection, entry, now)
+
+
+def name_taken(name: str) -> Problem:
+    """Return the problem of a name that is in use."""
+    return Problem("conflict", f"The name {name} is taken.")
+
+
+async def _existing(connection: AsyncConnection, user: str, kind: UserKind) -> UserRecord:
+    found = await users.by_id(connection, user)
+    if found is None or found.kind is not kind:
+        raise Problem("not-found")
+    return found
+
+
+async def _keep_an_admin(connection: AsyncConnection, user: str) -> None:
+    """Raise the problem `conflict` if a user is the only active admin."""
+    if list(await users.admins(connection)) == [user]:
+        raise Problem("conflict", "This is the last active admin: make another one first.")
+
+
+async def _hashed(identities: Identities, password: str | None) -> str | None:
+    if password is None:
+        return None
+    identities.passwords.require_good(password, "/password")
+    with identities.passwords.slot():
+        return await identities.passwords.hash(password)
+
+
+def _user(identities: Identities, new: NewUser, kind: UserKind, password: str | None) -> UserRecord:
+    return UserRecord(
+        id=identities.new_id(),
+        name=new.name,
+        kind=kind,
+        role=new.role,
+        state=UserState.ACTIVE,
+        epoch=0,
+        created=identities.now(),
+        display=new.display,
+        email=new.email,
+        password=password,
+    )

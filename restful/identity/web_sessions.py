@@ -1,0 +1,157 @@
+"""Browsers' sessions: an opaque cookie, made anew at each login, and links that log in once."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from restful import audit
+from restful.audit import AuditEntry
+from restful.identity import token_format
+from restful.identity.addresses import counted_as
+from restful.identity.caller import Caller
+from restful.identity.principal import Role
+from restful.identity.token_format import TokenKind
+from restful.store import sessions, users
+from restful.store.sessions import SessionKind, SessionRecord
+from restful.store.users import UserKind, UserRecord, UserState
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from restful.identity.identities import Identities
+
+FIRST_ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class WebSession:
+    """A browser's session."""
+
+    record: SessionRecord
+    cookie: str = field(repr=False)
+    """The value of the cookie."""
+
+
+async def open_session(identities: Identities, user: UserRecord, caller: Caller) -> WebSession:
+    """Return a new session of a user who has just logged in; an older cookie of this browser is not kept."""
+    cookie = identities.new_token(TokenKind.SESSION)
+    lifetime = identities.settings.session_idle
+    record = _record(identities, cookie, user.id, SessionKind.WEB, lifetime, caller)
+    async with identities.database.write() as connection:
+        before = identities.now() - identities.settings.session_memory
+        await sessions.purge(connection, before)
+        await sessions.add(connection, record)
+    return WebSession(record, cookie)
+
+
+async def find(identities: Identities, cookie: str) -> SessionRecord | None:
+    """Return the session of a cookie, which goes on for another idle time; None if it has ended."""
+    if token_format.kind_of(cookie) is not TokenKind.SESSION:
+        return None
+    digest = token_format.digest(cookie)
+    record = await identities.authority.session(SessionKind.WEB, digest)
+    now, settings = identities.now(), identities.settings
+    if record is None or record.revoked is not None or now >= record.expires:
+        return None
+    if identities.authority.due(f"session {record.id}", settings.last_used_interval):
+        async with identities.database.write() as connection:
+            await sessions.touch(connection, record.id, now, now + settings.session_idle)
+        identities.authority.drop(("session", digest))
+    return record
+
+
+async def close(identities: Identities, record: SessionRecord, address: str) -> None:
+    """End a session: the user logged out."""
+    async with identities.change() as connection:
+        await sessions.revoke_family(connection, record.family, identities.now())
+        entry = AuditEntry(record.user, record.id, address, "logout", f"session:{record.id}")
+        await audit.record(connection, entry, identities.now())
+
+
+async def login_link(identities: Identities, user: UserRecord) -> str:
+    """Return a token that logs a user in once, within a quarter of an hour."""
+    async with identities.database.write() as connection:
+        return await _link(identities, connection, user)
+
+
+async def redeem(identities: Identities, token: str, caller: Caller) -> WebSession | None:
+    """Return a session for the token of a link; None if it was used, has expired or is unknown."""
+    if token_format.kind_of(token) is not TokenKind.LINK:
+        return None
+    async with identities.database.write() as connection:
+        link = await sessions.by_digest(connection, SessionKind.LINK, token_format.digest(token))
+        now = identities.now()
+        if link is None or now >= link.expires:
+            return None
+        if not await sessions.use(connection, link.id, caller.fingerprint, now):
+            return None
+        user = await users.by_id(connection, link.user)
+        if user is None or user.state is not UserState.ACTIVE:
+            return None
+        entry = AuditEntry(user.id, link.id, caller.address, "login", f"user:{user.id}", detail="by link")
+        await audit.record(connection, entry, now)
+    return await open_session(identities, user, caller)
+
+
+async def first_admin_link(identities: Identities) -> str | None:
+    """Return the token of a link for the first admin, who is made if there is none.
+
+    None once an admin has a password, or has logged in otherwise: then he lets others in.
+    """
+    async with identities.change() as connection:
+        for admin in await users.admins(connection):
+            user = await users.by_id(connection, admin)
+            if user is not None and (
+                user.password is not None or await sessions.any_login(connection, admin)
+            ):
+                return None
+        user = await users.by_name(connection, FIRST_ADMIN)
+        if user is None:
+            user = _first_admin(identities)
+            await users.add(connection, user)
+            entry = AuditEntry("", "", "", "user.create", f"user:{user.id}", detail="the first admin")
+            await audit.record(connection, entry, identities.now())
+        elif user.role is not Role.ADMIN:
+            raise RuntimeError(f"the user {FIRST_ADMIN} is there and no admin: make one in the database")
+        return await _link(identities, connection, user)
+
+
+def _first_admin(identities: Identities) -> UserRecord:
+    return UserRecord(
+        id=identities.new_id(),
+        name=FIRST_ADMIN,
+        kind=UserKind.USER,
+        role=Role.ADMIN,
+        state=UserState.ACTIVE,
+        epoch=0,
+        created=identities.now(),
+    )
+
+
+async def _link(identities: Identities, connection: AsyncConnection, user: UserRecord) -> str:
+    token = identities.new_token(TokenKind.LINK)
+    lifetime = identities.settings.link_lifetime
+    record = _record(identities, token, user.id, SessionKind.LINK, lifetime, Caller("", ""))
+    await sessions.add(connection, record)
+    return token
+
+
+def _record(
+    identities: Identities, token: str, user: str, kind: SessionKind, lifetime: float, caller: Caller
+) -> SessionRecord:
+    own, now = identities.new_id(), identities.now()
+    return SessionRecord(
+        id=own,
+        user=user,
+        kind=kind,
+        family=own,
+        sha256=token_format.digest(token),
+        created=now,
+        expires=now + lifetime,
+        address=caller.address,
+        agent=caller.agent,
+        csrf=secrets.token_urlsafe(32),
+        network=counted_as(caller.address) if caller.address else "",
+    )
