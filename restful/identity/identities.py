@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from minicluster.database import Database
     from restful.audit import AuditEntry
+    from restful.identity.authenticators import Authenticator
     from restful.identity.master_key import MasterKey
     from restful.identity.settings import IdentitySettings
     from restful.identity.token_format import TokenKind
@@ -45,6 +46,8 @@ class Identities:
     passwords: Passwords
     authority: Authority
     keys: SigningKeys
+    authenticators: tuple[Authenticator, ...] = ()
+    """Who else knows passwords."""
 
     @property
     def audience(self) -> TokenAudience:
@@ -97,7 +100,11 @@ class Identities:
 
 
 def open_identities(
-    database: Database, settings: IdentitySettings, now: Callable[[], float], master: MasterKey
+    database: Database,
+    settings: IdentitySettings,
+    now: Callable[[], float],
+    master: MasterKey,
+    authenticators: tuple[Authenticator, ...] = (),
 ) -> Identities:
     """Return the record for an open database."""
     authority = Authority(database, now, settings.revision_interval)
@@ -109,4 +116,5 @@ def open_identities(
         passwords=Passwords(settings),
         authority=authority,
         keys=SigningKeys(database, authority, master, settings, now),
+        authenticators=authenticators,
     )

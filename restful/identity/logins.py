@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from restful import audit
 from restful.audit import AuditEntry
 from restful.errors import Problem
-from restful.identity import backoff
+from restful.identity import backoff, linked_users
 from restful.identity.addresses import counted_as
+from restful.identity.passwords import PasswordCheck
 from restful.store import login_failures, sessions, users
 from restful.store.login_failures import FailureKey
 from restful.store.users import UserState
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from restful.identity.caller import Caller
     from restful.identity.identities import Identities
-    from restful.identity.passwords import PasswordCheck
     from restful.store.users import UserRecord
 
 REFUSED = "The name or the password is wrong, or the user may not log in."
@@ -48,8 +48,26 @@ async def authenticate(identities: Identities, name: str, password: str, caller:
         stored = attempt.user.password if attempt.user is not None else None
         check = await identities.passwords.check(stored, password)
         new = await identities.passwords.hash(password) if check.outdated else None
-        async with identities.database.write() as connection:
-            return await _finish(identities, connection, attempt, check, new, caller)
+    if not check.right:
+        attempt, check = await _elsewhere(identities, attempt, name, password, caller)
+    async with identities.database.write() as connection:
+        return await _finish(identities, connection, attempt, check, new, caller)
+
+
+async def _elsewhere(
+    identities: Identities, attempt: _Attempt, name: str, password: str, caller: Caller
+) -> tuple[_Attempt, PasswordCheck]:
+    """Ask the authenticators, unless the user has a password here. No name with a NUL: C ends texts there."""
+    refused = PasswordCheck(right=False)
+    has_password = attempt.user is not None and attempt.user.password is not None
+    if has_password or linked_users.NAME.fullmatch(name) is None or "\0" in password:
+        return attempt, refused
+    for each in identities.authenticators:
+        if await each.authenticate(name, password):
+            user = await linked_users.find_or_make(identities, each.issuer, name, caller.address)
+            if user is not None:
+                return _Attempt(user, attempt.keys), PasswordCheck(right=True)
+    return attempt, refused
 
 
 async def _count(identities: Identities, name: str, caller: Caller) -> _Attempt:

@@ -127,6 +127,17 @@ async def by_name(connection: AsyncConnection, name: str) -> UserRecord | None:
     return await _one(connection, USERS.c.name == name)
 
 
+async def by_identity(connection: AsyncConnection, issuer: str, subject: str) -> UserRecord | None:
+    """Return the user with a subject at an issuer, or None."""
+    known = select(IDENTITIES.c.user).where(IDENTITIES.c.issuer == issuer, IDENTITIES.c.subject == subject)
+    return await _one(connection, USERS.c.id.in_(known))
+
+
+async def link(connection: AsyncConnection, issuer: str, subject: str, user: str) -> None:
+    """Remember a user by a subject at an issuer. Raises IntegrityError if another one is."""
+    await connection.execute(insert(IDENTITIES).values(issuer=issuer, subject=subject, user=user))
+
+
 async def _one(connection: AsyncConnection, condition: ColumnElement[bool]) -> UserRecord | None:
     row = (await connection.execute(select(USERS).where(condition))).one_or_none()
     return None if row is None else _record(row)

@@ -1,0 +1,53 @@
+"""The machine's own users, by PAM's service `minicluster` (/etc/pam.d/minicluster).
+
+PAM blocks, and waits for two seconds after a wrong password: it has four threads of its own. As another user
+than root it knows that user alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+from anyio import CapacityLimiter
+
+from restful.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SERVICE = "minicluster"
+THREADS = 4
+
+
+class PamAuthenticator:
+    """Asks PAM."""
+
+    issuer = "pam"
+
+    def __init__(self, ask: Callable[[str, str], bool]) -> None:
+        """Take what asks, and blocks."""
+        self._ask = ask
+        self._limiter = CapacityLimiter(THREADS)
+        self._running = 0
+
+    async def authenticate(self, name: str, password: str) -> bool:
+        """Return whether a user of this machine has a password. Raises the problem `busy`."""
+        if self._running >= THREADS:
+            raise Problem("busy", "Too many logins at once; try again.", headers={"Retry-After": "2"})
+        self._running += 1
+        try:
+            return await anyio.to_thread.run_sync(self._ask, name, password, limiter=self._limiter)
+        finally:
+            self._running -= 1
+
+
+def authenticator() -> PamAuthenticator:
+    """Return what asks PAM. Raises ImportError if `pip install minicluster[pam]` is missing."""
+    module = importlib.import_module("pam")
+
+    def ask(name: str, password: str) -> bool:
+        return bool(module.authenticate(name, password, service=SERVICE))
+
+    return PamAuthenticator(ask)
