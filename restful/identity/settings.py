@@ -15,6 +15,8 @@ class IdentitySettings:
     """The address where users reach this service, without a slash at its end: `iss` of access tokens."""
     audience: str = "minicluster"
     """`aud` of access tokens. Another service of the same issuer must not accept ours, nor we its."""
+    no_auth: bool = False
+    """Whether a request without a token is the admin's: on loopback, on a machine of one user alone."""
     access_lifetime: float = 600.0
     """Of a JWT. It is checked without the database, so it is short."""
     refresh_lifetime: float = 30 * DAY

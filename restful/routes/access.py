@@ -11,6 +11,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Request, Security
 from fastapi.openapi.models import HTTPBearer as BearerModel
 from fastapi.security.base import SecurityBase
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from minicluster.database import DatabaseError
 from restful import audit
@@ -22,7 +23,7 @@ from restful.identity.identities import Identities
 from restful.identity.principal import Principal
 from restful.identity.scopes import BY_ROLE, SCOPES, effective
 from restful.identity.token_format import TokenKind
-from restful.store import tokens
+from restful.store import tokens, users
 from restful.store.tokens import CredentialKind
 from restful.store.users import UserRecord, UserState
 
@@ -87,6 +88,8 @@ async def authenticated(request: Request) -> Principal:
     """Return whose token a request has. Raises the problem `unauthenticated`."""
     identities = identities_of(request)
     stated = request.headers.getlist("authorization")
+    if not stated and identities.settings.no_auth:
+        return await _on_loopback(request)
     if not stated:
         raise Problem("unauthenticated", headers={"WWW-Authenticate": REALM})
     scheme, _, token = stated[0].partition(" ")
@@ -146,6 +149,21 @@ async def _by_cookie(request: Request) -> Principal | None:
         raise invalid_token("the session has ended; log in again")
     user = await _active(identities, session.user)
     return _principal(user, BY_ROLE[user.role], "session", session.id, caller_of(request).address)
+
+
+async def _on_loopback(request: Request) -> Principal:
+    """Return the admin, for a request that no page of others has sent: a browser would send it as well."""
+    identities = identities_of(request)
+    if not cookies.same_origin(request.headers, cookies.policy(identities.settings.issuer).origin):
+        raise invalid_token("a request without a token is accepted from pages of this service alone")
+
+    async def load(connection: AsyncConnection) -> UserRecord | None:
+        return await users.by_name(connection, web_sessions.FIRST_ADMIN)
+
+    user = await identities.authority.remember("first admin", load)
+    if user is None:
+        raise invalid_token(f"there is no user {web_sessions.FIRST_ADMIN}")
+    return _principal(user, BY_ROLE[user.role], "loopback", "", caller_of(request).address)
 
 
 def _is_stream(request: Request) -> bool:

@@ -66,6 +66,21 @@ def test_a_cookie_is_good_for_events_alone(
     assert status == 401 or answer.json() == "alice session"
 
 
+def test_a_cookie_is_good_until_its_session_ends(tmp_path: Path) -> None:
+    async def work() -> Any:
+        async with service.opened(tmp_path) as first:
+            here = service.replica(first.identities.database, first.clock, number=2)
+            with_stream(here)
+            alice = await here.add_user("alice")
+            session = await web_sessions.open_session(here.identities, alice, caller())
+            headers = {"accept": "text/event-stream", "cookie": f"__Host-mc={session.cookie}"}
+            found = [(await here.client.get("/stream", headers=headers)).json()]
+            await web_sessions.close(here.identities, session.record, "")
+            return [*found, (await here.client.get("/stream", headers=headers)).json()["detail"]]
+
+    assert within(work()) == ["alice session", "The session has ended; log in again."]
+
+
 @pytest.mark.parametrize("cookie", ["", "x", "mcs_" + "0" * 49])
 def test_what_is_no_session(tmp_path: Path, cookie: str) -> None:
     async def work() -> Any:
