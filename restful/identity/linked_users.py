@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 NAME = re.compile(r"[a-z_][a-z0-9_.@-]{0,62}")
 
 
-async def find_or_make(identities: Identities, issuer: str, subject: str, address: str) -> UserRecord | None:
-    """Return the user with a subject at an issuer, who is made if he comes for the first time.
+async def find_or_make(
+    identities: Identities, issuer: str, subject: str, name: str, address: str
+) -> UserRecord | None:
+    """Return the user with a subject at an issuer, who is made, with a name, if he comes for the first time.
 
-    The subject becomes his name, so it is one of `NAME`. None if that is taken: who has it was made by an
-    admin, or comes from elsewhere.
+    None if that name is taken: who has it was made by an admin, or comes from elsewhere.
     """
     async with identities.database.read() as connection:
         found = await users.by_identity(connection, issuer, subject)
@@ -31,7 +32,7 @@ async def find_or_make(identities: Identities, issuer: str, subject: str, addres
         return found
     user = UserRecord(
         id=identities.new_id(),
-        name=subject,
+        name=name,
         kind=UserKind.USER,
         role=Role.USER,
         state=UserState.ACTIVE,

@@ -64,7 +64,7 @@ async def _elsewhere(
         return attempt, refused
     for each in identities.authenticators:
         if await each.authenticate(name, password):
-            user = await linked_users.find_or_make(identities, each.issuer, name, caller.address)
+            user = await linked_users.find_or_make(identities, each.issuer, name, name, caller.address)
             if user is not None:
                 return _Attempt(user, attempt.keys), PasswordCheck(right=True)
     return attempt, refused

@@ -1,0 +1,121 @@
+"""Logins at an OpenID provider: its metadata, keys and tokens are asked for, and its users linked."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from restful import audit
+from restful.audit import AuditEntry
+from restful.identity import linked_users, oidc
+from restful.identity.master_key import MasterKeyError
+from restful.identity.oidc import Attempt, OidcError
+from restful.store.users import UserState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from restful.identity.identities import Identities
+    from restful.identity.oidc import Endpoints, Provider, Subject
+    from restful.store.users import UserRecord
+
+MAX_ANSWER = 256 * 1024
+"""Bytes of what a provider answers."""
+_SEAL = "oidc attempt"
+
+
+@dataclass(frozen=True, slots=True)
+class OidcLogins:
+    """Logs in users of one provider."""
+
+    identities: Identities
+    provider: Provider
+    http: httpx2.AsyncClient
+    """With its timeouts; it must not follow redirects."""
+
+    async def begin(self, page: str) -> tuple[str, str]:
+        """Return where the browser goes, and what it keeps as a cookie until it comes back."""
+        attempt = Attempt(
+            state=secrets.token_urlsafe(32),
+            nonce=secrets.token_urlsafe(32),
+            verifier=secrets.token_urlsafe(48),
+            expires=self.identities.now() + oidc.ATTEMPT_LIFETIME,
+            page=oidc.page_within(page),
+        )
+        sealed = self.identities.master.seal(attempt.packed(), _SEAL)
+        where = await self._endpoints()
+        return oidc.authorization_url(self.provider, where, attempt), base64.urlsafe_b64encode(
+            sealed
+        ).decode()
+
+    async def finish(self, query: Mapping[str, str], kept: str, address: str) -> tuple[UserRecord, str]:
+        """Return the user who came back, and the page he goes to. Raises OidcError."""
+        attempt = self._opened(kept)
+        where = await self._endpoints()
+        code = oidc.code_of(self.provider, where, attempt, query, self.identities.now())
+        id_token = await self._exchanged(where, code, attempt.verifier)
+        keys = (await self._json("GET", where.jwks)).get("keys")
+        known = [each for each in keys if isinstance(each, dict)] if isinstance(keys, list) else []
+        now = self.identities.now()
+        subject = oidc.verified(self.provider, id_token, known, attempt.nonce, now)
+        return await self._linked(subject, address), attempt.page
+
+    async def _endpoints(self) -> Endpoints:
+        url = f"{self.provider.issuer.rstrip('/')}/.well-known/openid-configuration"
+        return oidc.endpoints(self.provider, await self._json("GET", url))
+
+    async def _exchanged(self, where: Endpoints, code: str, verifier: str) -> str:
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self.provider.redirect_uri,
+            "code_verifier": verifier,
+        }
+        client = (self.provider.client_id, self.provider.client_secret)
+        id_token = (await self._json("POST", where.token, data=form, auth=client)).get("id_token")
+        if not isinstance(id_token, str):
+            raise OidcError("the provider gave no ID token")
+        return id_token
+
+    async def _json(self, method: str, url: str, **sent: Any) -> dict[str, Any]:
+        try:
+            answer = await self.http.request(method, url, **sent)
+            content = (
+                answer.json() if answer.status_code == 200 and len(answer.content) < MAX_ANSWER else None
+            )
+        except (httpx2.HTTPError, ValueError) as error:
+            raise OidcError("the provider cannot be reached now, or answered no JSON") from error
+        if not isinstance(content, dict):
+            raise OidcError(f"the provider answered {answer.status_code} in place of JSON")
+        return content
+
+    def _opened(self, kept: str) -> Attempt:
+        try:
+            sealed = base64.urlsafe_b64decode(kept)
+            return Attempt.unpacked(self.identities.master.open(sealed, _SEAL))
+        except (binascii.Error, ValueError, MasterKeyError) as error:
+            raise OidcError("this browser has no login under way; try again") from error
+
+    async def _linked(self, subject: Subject, address: str) -> UserRecord:
+        name = subject.name.lower()
+        if linked_users.NAME.fullmatch(name) is None:
+            digest = hashlib.sha256(f"{subject.issuer}\0{subject.subject}".encode()).hexdigest()
+            name = f"oidc-{digest[:12]}"
+        identities = self.identities
+        user = await linked_users.find_or_make(identities, subject.issuer, subject.subject, name, address)
+        if user is None:
+            raise OidcError(f"the name {name} is somebody else's here; ask an admin")
+        good = user.state is UserState.ACTIVE
+        outcome = "ok" if good else "denied"
+        entry = AuditEntry(user.id, "", address, "login", f"user:{user.id}", outcome, "by provider")
+        async with identities.database.write() as connection:
+            await audit.record(connection, entry, identities.now())
+        if not good:
+            raise OidcError("the user may not log in")
+        return user
