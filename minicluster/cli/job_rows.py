@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import pwd
 import time
 from typing import TYPE_CHECKING, Any
 
-from broker_config.formats import jobspec
 from minicluster.cli import elastic_jobs
-from minicluster.cli.job_reasons import QueueContext, ending, waits_by_itself, why
+from minicluster.cli.job_reasons import WORDING, ending
 from minicluster.cli.job_words import written
 from minicluster.cli.tables import age
-from minicluster.instance.errors import JobNotFound
-from minicluster.instance.records import JobFilter, JobResult, JobState
+from minicluster.instance.records import JobResult, JobState
+from minicluster.instance.wait_reasons import context, waits_by_itself, why
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,10 +23,6 @@ if TYPE_CHECKING:
 JobRow = dict[str, Any]
 TIMES = ("t_submit", "t_depend", "t_run", "t_cleanup", "t_inactive", "expiration")
 """Times as Flux names them, in seconds since 1970; None: not yet."""
-MAX_FIRST = 100
-"""Jobs among which the first one is looked for that is neither held nor in a stopped queue."""
-MAX_JOBSPECS = 50
-"""Jobs of one listing whose GPUs are looked up, a request each: listings do not have them."""
 _SAME_NAME = ("userid", "queue", "urgency", "priority", "duration", "nodelist")
 _USUAL = {"queue": "", "urgency": 16}
 """Columns that are left out where every job has this value."""
@@ -38,7 +32,7 @@ def rows(instance: Instance, jobs: Sequence[Job]) -> list[JobRow]:
     """Return jobs as rows. What pending ones wait for is asked of the instance."""
     here = instance.links.inherits_environment
     waiting = any(job.state in JobState.PENDING for job in jobs)
-    around = _context(instance) if waiting else None
+    around = context(instance.jobs, instance.queues, instance.nodes, WORDING) if waiting else None
 
     def info(job: Job) -> str:
         if around is not None and job.state in JobState.PENDING:
@@ -48,38 +42,13 @@ def rows(instance: Instance, jobs: Sequence[Job]) -> list[JobRow]:
     return [_row(job, info(job), user(job.userid, here=here)) for job in jobs]
 
 
-def _context(instance: Instance) -> QueueContext:
-    """Return what pending jobs wait amid. What few of them need is asked when it is needed, and once."""
-    resources, queues = instance.nodes.resources(), instance.queues.all()
-    stopped = {each.name for each in queues if not each.started}
-    left = MAX_JOBSPECS if resources.all.gpus else 0
-
-    @functools.cache
-    def first() -> int | None:
-        found = instance.jobs.find(JobFilter(states=JobState.SCHED), limit=MAX_FIRST)
-        return next((job.id for job in found if job.urgency and job.queue not in stopped), None)
-
-    def gpus(job: Job) -> int:
-        nonlocal left
-        if not left:
-            return 0
-        left -= 1
-        try:
-            asked = jobspec.read(instance.jobs.jobspec(job.id)).resources
-        except JobNotFound:  # it has gone meanwhile
-            return 0
-        return asked.slots_in_all * asked.gpus
-
-    return QueueContext(resources, queues, first, gpus)
-
-
 def dumped_rows(jobs: Iterable[Job]) -> list[JobRow]:
     """Return the jobs of a dump as rows. Users of the machine that it is from are numbers, except for you."""
     own = os.getuid()
     return [
         _row(
             job,
-            _begun(job) if job.result else waits_by_itself(job) or "waited when it was saved",
+            _begun(job) if job.result else waits_by_itself(job, WORDING) or "waited when it was saved",
             user(job.userid, here=job.userid == own),
         )
         for job in jobs

@@ -128,6 +128,13 @@ class JobOverview(Protocol):
     def attributes(self, jobids: Iterable[int]) -> Mapping[int, Mapping[str, Any]]:
         """Return `attributes.user` of many jobs by their ids; those that are not known are left out."""
 
+    def why(self, jobid: int) -> str:
+        """Return in a sentence why a job waits; empty where it does not. Raises JobNotFound.
+
+        It depends on others or on a time, its urgency is 0, its queue is stopped, or nodes, cores or GPUs are
+        short, which may be drained; else it is what the scheduler says. A disabled queue lets it start.
+        """
+
 
 class JobQueues(Protocol):
     """The queues of an instance, and the numbers of their jobs."""

@@ -29,9 +29,9 @@ class RpcInstance:
     def __init__(self, endpoint: Endpoint) -> None:
         self._links = SharedLinks(endpoint)
         self.jobs = RpcJobs(self._links, JobLogs(self._links))
-        self.overview = RpcOverview(self._links)
         self.queues = RpcQueues(self._links)
         self.nodes = RpcNodes(self._links)
+        self.overview = RpcOverview(self._links, self.jobs, self.queues, self.nodes)
         self.life = RpcLifecycle(self._links)
 
     @property

@@ -80,28 +80,11 @@ class RpcJobs:
     def find(self, which: JobFilter = EVERY_JOB, limit: int = 1000) -> list[Job]:
         """List jobs."""
         try:
-            return self._listed(which, limit)
+            return _listed(self._links, which, limit)
         except RequestRefused as refusal:
             if which.submitted is None or refusal.errnum != errno.EPROTO:
                 raise
-        return self._submitted(which, limit)
-
-    def _listed(self, which: JobFilter, limit: int) -> list[Job]:
-        wanted = {
-            "max_entries": limit,
-            "attrs": ["all"],
-            "since": which.since,
-            "constraint": wire.constraint(which),
-        }
-        with self._links.stream("job-list.list", wanted) as answers:
-            return [wire.job(entry) for answer in answers for entry in answer["jobs"]]
-
-    def _submitted(self, which: JobFilter, limit: int) -> list[Job]:
-        """List jobs of the embedded instance of release 0.1.0, which does not choose by times."""
-        begin, end = which.submitted or (0.0, math.inf)
-        every = self._listed(replace(which, submitted=None), 0)
-        found = [job for job in every if begin <= job.t_submit < end]
-        return found[:limit] if limit else found
+        return _submitted(self._links, which, limit)
 
     def get(self, jobid: int) -> Job:
         """Return one job."""
@@ -167,6 +150,25 @@ class RpcJobs:
         if follow:
             return Decoded(self._logs.follow_output(jobid, after), decode)
         return Collected(decode(self._logs.output(jobid, after)))
+
+
+def _listed(links: SharedLinks, which: JobFilter, limit: int) -> list[Job]:
+    wanted = {
+        "max_entries": limit,
+        "attrs": ["all"],
+        "since": which.since,
+        "constraint": wire.constraint(which),
+    }
+    with links.stream("job-list.list", wanted) as answers:
+        return [wire.job(entry) for answer in answers for entry in answer["jobs"]]
+
+
+def _submitted(links: SharedLinks, which: JobFilter, limit: int) -> list[Job]:
+    """List jobs of the embedded instance of release 0.1.0, which does not choose by times."""
+    begin, end = which.submitted or (0.0, math.inf)
+    every = _listed(links, replace(which, submitted=None), 0)
+    found = [job for job in every if begin <= job.t_submit < end]
+    return found[:limit] if limit else found
 
 
 def _check(jobid: object) -> None:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minicluster.instance import job_changes, user_attributes
+from minicluster.instance import job_changes, user_attributes, wait_reasons
+from minicluster.instance.records import JobState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from minicluster.instance.links.shared import SharedLinks
-    from minicluster.instance.port import Stream
+    from minicluster.instance.port import JobQueues, Jobs, Nodes, Stream
     from minicluster.instance.records import JobChange
 
 
 class RpcOverview:
     """See `minicluster.instance.port.JobOverview`."""
 
-    def __init__(self, links: SharedLinks) -> None:
+    def __init__(self, links: SharedLinks, jobs: Jobs, queues: JobQueues, nodes: Nodes) -> None:
         self._links = links
+        self._jobs = jobs
+        self._queues = queues
+        self._nodes = nodes
 
     def changes(self, since: float = 0.0) -> Stream[JobChange]:
         """What jobs there are, then each change of one."""
@@ -27,3 +31,10 @@ class RpcOverview:
     def attributes(self, jobids: Iterable[int]) -> Mapping[int, Mapping[str, Any]]:
         """Return `attributes.user` of many jobs."""
         return user_attributes.of(self._links, jobids)
+
+    def why(self, jobid: int) -> str:
+        """Return why a job waits."""
+        job = self._jobs.get(jobid)
+        if job.state not in JobState.PENDING:
+            return ""
+        return wait_reasons.why(job, wait_reasons.context(self._jobs, self._queues, self._nodes))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minicluster.cli import job_reasons
-from minicluster.cli.job_reasons import QueueContext
+from minicluster.cli.job_reasons import WORDING
+from minicluster.instance import wait_reasons
 from minicluster.instance.records import (
     Job,
     JobException,
@@ -19,6 +20,7 @@ from minicluster.instance.records import (
     Resources,
     ResourceSubset,
 )
+from minicluster.instance.wait_reasons import QueueContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,11 +98,11 @@ CASES: dict[str, tuple[dict[str, Any], QueueStatus, str]] = {
 
 @pytest.mark.parametrize(("job", "queue", "why"), CASES.values(), ids=CASES)
 def test_why_it_waits(job: dict[str, Any], queue: QueueStatus, why: str) -> None:
-    assert job_reasons.why(replace(WAITS, **job), QueueContext(THERE, [queue])) == why
+    assert wait_reasons.why(replace(WAITS, **job), QueueContext(THERE, [queue], wording=WORDING)) == why
 
 
 def _why(job: Job = WAITS, there: Resources = THERE, **more: Any) -> str:
-    return job_reasons.why(job, QueueContext(there, [STARTED], **more))
+    return wait_reasons.why(job, QueueContext(there, [STARTED], wording=WORDING, **more))
 
 
 def test_one_node_is_in_the_singular() -> None:

@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from minicluster.cli import job_rows
+from minicluster.instance import wait_reasons
 from minicluster.instance.errors import JobNotFound
 from minicluster.instance.records import Job, JobResult, JobState, QueueStatus, Resources, ResourceSubset
 
@@ -130,7 +131,9 @@ def test_the_gpus_that_a_job_needs_are_of_its_jobspec() -> None:
     ]
 
 
-@pytest.mark.parametrize(("gpus", "count"), [(0, 0), (2, job_rows.MAX_JOBSPECS)], ids=["none", "many jobs"])
+@pytest.mark.parametrize(
+    ("gpus", "count"), [(0, 0), (2, wait_reasons.MAX_JOBSPECS)], ids=["none", "many jobs"]
+)
 def test_only_so_many_jobspecs_are_read(gpus: int, count: int) -> None:
     """None where there are no GPUs."""
     many = _Waiting(*map(_waits, range(100, 200)), gpus=gpus)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -130,3 +131,54 @@ def attributes_of_many_jobs(lab: Experiment) -> Any:
     lab.instance.jobs.cancel(jobs[0])
     lab.instance.jobs.wait(jobs[0], 20)
     return {lab.ids[jobid]: user for jobid, user in seen.items()}, lab.instance.overview.attributes([])
+
+
+@case("jobs.find")
+def listing_by_submission(lab: Experiment) -> Any:
+    """From a time on, before another one; a limit counts those that are chosen."""
+    jobs = [lab.done(name, "true") for name in ("one", "two", "three")]
+    first, second, third = (lab.instance.jobs.get(jobid).t_submit for jobid in jobs)
+
+    def listed(begin: float, end: float, limit: int = 0) -> list[str]:
+        found = lab.instance.jobs.find(JobFilter(submitted=(begin, end)), limit)
+        return [lab.ids[job.id] for job in found if job.id in lab.ids]
+
+    return {
+        "from the second on": listed(second, math.inf),
+        "before the second": listed(first, second),
+        "the latest of two": listed(first, third, 1),
+        "at any time": listed(0, math.inf),
+        "at no time": listed(third, second),
+    }
+
+
+@case("overview.why")
+def why_jobs_wait(lab: Experiment) -> Any:
+    """For another one, by its urgency, in a stopped queue; two of them do not wait."""
+    on = lab.instance
+    first = lab.submit("first", "true", urgency=0)
+    second = lab.submit("second", "true", dependencies=(f"afterok:{first}",))
+    lab.settles(first, JobState.SCHED)
+    done = lab.done("done", "true")
+    on.queues.stop(reason="for a while")
+    third = lab.submit("third", "true")
+    lab.settles(third, JobState.SCHED)
+    seen = [on.overview.why(each) for each in (second, first, third, done)]
+    on.queues.start()
+    lab.instance.jobs.wait(third, 20)
+    for each in (second, first):
+        on.jobs.cancel(each)
+        on.jobs.wait(each, 20)
+    return seen, lab.refusal(lambda: on.overview.why(77))
+
+
+@case("overview.why")
+def why_jobs_wait_for_nodes(lab: Experiment) -> Any:
+    on = lab.instance
+    on.nodes.drain("1", "broken")
+    waits = lab.submit("wide", "true", nodes=2, tasks=2)
+    lab.settles(waits, JobState.SCHED)
+    seen = on.overview.why(waits)
+    on.nodes.undrain("1")
+    on.jobs.wait(waits, 20)
+    return seen, on.overview.why(waits)

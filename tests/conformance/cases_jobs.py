@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import signal
 from typing import Any
 
@@ -366,8 +365,6 @@ def listing(lab: Experiment) -> Any:
     lab.ids[runs] = "running two"
     lab.settles(low, JobState.SCHED)
 
-    submitted = [lab.instance.jobs.get(jobid).t_submit for jobid in (old, failed, low)]
-
     def listed(which: JobFilter, limit: int = 0) -> list[str]:
         return [lab.ids[job.id] for job in lab.instance.jobs.find(which, limit) if job.id in lab.ids]
 
@@ -383,16 +380,13 @@ def listing(lab: Experiment) -> Any:
         "by user": listed(JobFilter(userid=4242)),
         "by queue": listed(JobFilter(queue="nope")),
         "first two": listed(JobFilter(), 2),
-        "submitted since the second": listed(JobFilter(submitted=(submitted[1], math.inf))),
-        "submitted before the second": listed(JobFilter(submitted=(submitted[0], submitted[1]))),
-        "submitted between, and first": listed(JobFilter(submitted=(submitted[0], submitted[2])), 1),
-        "submitted at any time": listed(JobFilter(submitted=(0, math.inf))),
         "since the first ended": listed(JobFilter(since=lab.instance.jobs.get(old).t_inactive)),
         "records": [shown(job) for job in lab.instance.jobs.find(JobFilter(name="one"), 1)],
     }
     for each in (low, runs):
         lab.instance.jobs.cancel(each)
         lab.instance.jobs.wait(each, 20)
+    assert failed
     return seen
 
 

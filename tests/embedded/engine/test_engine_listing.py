@@ -155,7 +155,7 @@ def test_constraints(four: Any, constraint: Any, found: list[str]) -> None:
         {"t_run": ["1.0"]},
         {"t_run": [">-1"]},
         {"t_run": [">1x"]},
-    ],  # fmt: skip
+    ],
     ids=str,
 )
 def test_wrong_constraints(constraint: Any) -> None:
