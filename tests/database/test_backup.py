@@ -1,6 +1,8 @@
 """Backups of SQLite's file, and what is said where there can be none."""
 
 import asyncio
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,17 @@ from tests.database import notes
 from tests.database.postgresql import Server
 
 
-def test_a_backup_is_one_file_of_its_owner_s_with_what_was_committed(tmp_path: Path) -> None:
+@pytest.fixture
+def permissive() -> Iterator[None]:
+    """A process whose new files may be read by everybody."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def test_a_backup_is_one_file_of_its_owner_s_with_what_was_committed(
+    permissive: None, tmp_path: Path
+) -> None:
     target = tmp_path / "backup.db"
 
     async def work() -> list[str]:
@@ -20,11 +32,11 @@ def test_a_backup_is_one_file_of_its_owner_s_with_what_was_committed(tmp_path: P
                 await connection.execute(notes.NOTES.insert(), {"text": "under way"})
                 await database.backup(target)
             assert [each.name for each in tmp_path.glob("*backup*")] == ["backup.db"]
+            assert target.stat().st_mode & 0o777 == 0o600
         async with notes.opened(f"sqlite:///{target}") as copy:
             return await notes.texts(copy)
 
     assert notes.within(work()) == ["before"]
-    assert target.stat().st_mode & 0o777 == 0o600
 
 
 def test_who_writes_during_a_backup_waits_for_nothing(tmp_path: Path) -> None:
