@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from minicluster.embedded.errors import BrokerUnreachable, RpcError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     # Receives each response: a payload, or the refusal that ends the request (ENODATA: end of stream).
     AnswerCallback = Callable[["JSON | None", RpcError | None], None]
@@ -27,6 +27,14 @@ __all__ = ["JSON", "BrokerClient", "RpcError"]
 JSON = dict[str, Any]
 _DEFAULT_URI = "local:///run/flux/local"
 _CHUNK = 1 << 18
+
+
+def readable(descriptors: Iterable[int], timeout: float | None) -> set[int]:
+    """Wait until some can be read, or for seconds, and return these; `select` knows none above 1023."""
+    poll = select.poll()
+    for each in descriptors:
+        poll.register(each, select.POLLIN)
+    return {found for found, _ in poll.poll(None if timeout is None else timeout * 1000)}
 
 
 class BrokerClient:
@@ -46,7 +54,7 @@ class BrokerClient:
         self.close()
 
     def fileno(self) -> int:
-        """Return the socket's descriptor, for select."""
+        """Return the socket's descriptor, for `readable`."""
         return self._socket.fileno()
 
     def close(self) -> None:
@@ -115,7 +123,7 @@ class BrokerClient:
 
     def dispatch(self, timeout: float | None = None) -> bool:
         """Wait for responses and pass them to their callbacks; return False where none came in time."""
-        if timeout is not None and not select.select([self._socket], [], [], timeout)[0]:
+        if timeout is not None and not readable((self.fileno(),), timeout):
             return False
         try:
             arrived = self._socket.recv(_CHUNK)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
+import os
 import socket
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +18,6 @@ from minicluster.embedded.errors import BrokerUnreachable, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     Play = Callable[["Broker"], None]
 
@@ -92,6 +94,20 @@ def test_rpc_gives_up_after_its_timeout(play: Callable[[Play], BrokerClient]) ->
     with pytest.raises(RpcError) as raised:
         play(script).rpc("job-manager.drain", timeout=0.05)
     assert raised.value.errnum == errno.ETIMEDOUT
+
+
+def test_a_program_may_have_a_thousand_files_open(play: Callable[[Play], BrokerClient]) -> None:
+    def script(broker: Broker) -> None:
+        number = broker.read()["id"]
+        assert broker.read() == {"id": number, "cancel": True}
+
+    with contextlib.ExitStack() as files:
+        while files.enter_context(Path(os.devnull).open("rb")).fileno() < 1024:
+            pass
+        client = play(script)
+        with pytest.raises(RpcError) as raised:
+            client.rpc("job-manager.drain", timeout=0.05)
+        assert (client.fileno() > 1024, raised.value.errnum) == (True, errno.ETIMEDOUT)
 
 
 def test_a_broker_that_hangs_up_is_named(play: Callable[[Play], BrokerClient]) -> None:

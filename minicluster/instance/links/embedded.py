@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import select
 import socket
 from typing import TYPE_CHECKING
 
 from minicluster.broker_link import rejected_peers
 from minicluster.broker_link.errors import InstanceError, InstanceGone, RequestRefused, WaitTimeout
-from minicluster.embedded.client import BrokerClient
+from minicluster.embedded.client import BrokerClient, readable
 from minicluster.embedded.errors import BrokerUnreachable, RpcError
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ class EmbeddedLink:
     def dispatch(self, timeout: float | None) -> None:
         """Wait for answers, for `wake`, or for `timeout` seconds."""
         awake, client = self._awake.fileno(), self._client.fileno()
-        ready, _, _ = select.select([client, awake], [], [], timeout)
+        ready = readable((client, awake), timeout)
         if awake in ready:
             self._awake.recv(4096)
         if client in ready:
