@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker_config.formats import idset, resource_set
+from broker_config.formats import hostlist, idset, resource_set
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,9 +35,22 @@ def allocated(resources: JSON) -> JSON:
     }
 
 
+def normalized(resources: JSON) -> JSON:
+    """Return the same with the hosts in the form of real Flux's listings. Raises ParseError."""
+    size = allocated(resources)
+    return {**size, "nodelist": hostlist.encode(hostlist.decode(size["nodelist"]))}
+
+
 def tasks(count: int, tasks_per: tuple[str, int] | None, size: Mapping[str, Any]) -> int:
     """Return the number of tasks, from tasks per node or core where the job asks for them so."""
     if tasks_per is None:
         return count
     kind, each = tasks_per
     return int(size.get(f"n{kind}s", 0)) * each or count
+
+
+def updated(resources: JSON, changes: Mapping[str, Any]) -> JSON:
+    """Return an R after the event `resource-update` of real Flux, which has a new expiration."""
+    if "expiration" not in changes:
+        return resources
+    return {**resources, "execution": {**resources["execution"], "expiration": changes["expiration"]}}

@@ -216,6 +216,17 @@ def redacted(spec: JSON) -> JSON:
     return {**spec, "attributes": {**attributes, "system": system}}
 
 
+def without_user(spec: JSON) -> JSON:
+    """Return the jobspec without `attributes.user`: as Flux reads it, in which no job is elastic."""
+    return {**spec, "attributes": {"system": system_of(spec)}}
+
+
+def without_files(spec: JSON) -> JSON:
+    """Return the jobspec without the content of files, such as that of a batch script."""
+    system = {key: value for key, value in system_of(spec).items() if key != "files"}
+    return {**spec, "attributes": {**_object(spec.get("attributes")), "system": system}}
+
+
 def _attributes(spec: Any, key: str) -> JSON:
     try:
         return _object(spec["attributes"][key])

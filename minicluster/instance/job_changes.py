@@ -36,7 +36,7 @@ class _ChangeDecoder:
     def __init__(self, links: SharedLinks, since: float) -> None:
         self._links = links
         self._since = since
-        self._jobs = JobProjection(elastic=links.engine == "embedded")
+        self._jobs = JobProjection(embedded=links.engine == "embedded")
         self._new: dict[int, tuple[Event, ...]] = {}  # the events of jobs that are not accepted yet
 
     def __call__(self, item: JSON) -> Iterable[JobChange]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from broker_config.formats import eventlog, hostlist, job_sizes, jobspec
+from broker_config.formats import eventlog, job_sizes, jobspec, resource_set
 from broker_config.formats.job_states import EXCEPTION_RESULTS
 from minicluster.instance.records import Job, JobException, JobResult, JobState
 
@@ -21,11 +21,12 @@ JSON = dict[str, Any]
 class JobProjection:
     """The active jobs of an instance; of ended ones it keeps nothing.
 
-    `elastic`: an elastic job has the size of its fewest workers before it runs, as on the embedded instance.
+    `embedded`: by the rules of the embedded instance, where an elastic job has the size of its fewest workers
+    before it runs.
     """
 
-    def __init__(self, *, elastic: bool) -> None:
-        self._elastic = elastic
+    def __init__(self, *, embedded: bool) -> None:
+        self._embedded = embedded
         self._jobs: dict[int, _JobState] = {}
 
     @property
@@ -42,9 +43,9 @@ class JobProjection:
         if job is None:
             if not any(entry["name"] == "submit" for entry in item["events"]):
                 return None
-            job = self._jobs[item["id"]] = _JobState(item["id"], self._elastic)
+            job = self._jobs[item["id"]] = _JobState(item["id"], self._embedded)
         if "jobspec" in item:
-            job.jobspec = _without_files(item["jobspec"])
+            job.jobspec = jobspec.without_files(item["jobspec"])
         job.resources = item.get("R", job.resources)
         for entry in item["events"]:
             job.apply(entry)
@@ -70,8 +71,7 @@ class _JobState:
     """One job, as far as its events are known."""
 
     id: int
-    elastic: bool
-    """Whether an elastic job has the size of its fewest workers before it runs."""
+    embedded: bool
     state: JobState = JobState.NEW
     jobspec: JSON = field(default_factory=dict)
     resources: JSON | None = None
@@ -103,9 +103,11 @@ class _JobState:
         )
 
     def _result(self) -> JobResult:
-        if self.succeeded:
+        fatal = self.exception is not None and self.exception.severity == 0
+        if self.succeeded and not (self.embedded and fatal):
             return JobResult.COMPLETED
-        kind = self.exception.type if self.exception is not None else ""
+        counts = fatal or not self.embedded  # job-list heeds any exception, the embedded instance fatal ones
+        kind = self.exception.type if self.exception is not None and counts else ""
         return EXCEPTION_RESULTS.get(kind, JobResult.FAILED)
 
     def enter(self, state: JobState, time: str, now: float) -> None:
@@ -116,34 +118,22 @@ class _JobState:
 
     def prioritize_again(self) -> None:
         """Return to PRIORITY. The embedded instance computes a priority at once."""
-        if self.state == JobState.SCHED and not self.elastic:
+        if self.state == JobState.SCHED and not self.embedded:
             self.state = JobState.PRIORITY
             self.shown.pop("priority", None)
 
     def measure(self) -> None:
         """Set what listings have of its jobspec and, once it has run, of its R."""
-        spec = self.jobspec if self.elastic else _rigid(self.jobspec)
+        spec = self.jobspec if self.embedded else jobspec.without_user(self.jobspec)
         parsed = jobspec.read(spec)
         size, count = job_sizes.requested(parsed.resources), parsed.ntasks
         if self.resources is not None and "t_run" in self.shown:
-            size = job_sizes.allocated(self.resources)
-            size["nodelist"] = hostlist.encode(hostlist.decode(size["nodelist"]))
+            size = job_sizes.normalized(self.resources)
             if parsed.elastic is not None:
-                slots = self.resources["execution"].get("nslots", count)
-                count = size["nnodes"] if parsed.asked.nodes else slots
+                slots = resource_set.nslots_of(self.resources)
+                count = size["nnodes"] if parsed.asked.nodes else slots or count
         self.shown |= {"name": parsed.name, "cwd": parsed.cwd or "", "queue": parsed.queue or "", **size}
         self.shown |= {"duration": parsed.duration, "ntasks": job_sizes.tasks(count, parsed.tasks_per, size)}
-
-
-def _rigid(spec: JSON) -> JSON:
-    """Return a jobspec without `attributes.user`, in which Flux finds no sizes."""
-    return {**spec, "attributes": {"system": jobspec.system_of(spec)}}
-
-
-def _without_files(spec: JSON) -> JSON:
-    """Return a jobspec without what may be large and is in no listing."""
-    system = {key: value for key, value in jobspec.system_of(spec).items() if key != "files"}
-    return {**spec, "attributes": {**spec.get("attributes", {}), "system": system}}
 
 
 def _submit(job: _JobState, now: float, context: JSON) -> None:
@@ -222,9 +212,8 @@ def _jobspec_update(job: _JobState, _now: float, context: JSON) -> None:
 
 
 def _resource_update(job: _JobState, _now: float, context: JSON) -> None:
-    if "expiration" in context and job.resources is not None:
-        execution = {**job.resources["execution"], "expiration": context["expiration"]}
-        job.resources = {**job.resources, "execution": execution}
+    if job.resources is not None:
+        job.resources = job_sizes.updated(job.resources, context)
     job.measure()
 
 

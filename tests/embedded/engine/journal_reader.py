@@ -22,7 +22,7 @@ class JournalReader:
 
     def __init__(self, bench: Any) -> None:
         self._bench = bench
-        self._jobs = JobProjection(elastic=True)
+        self._jobs = JobProjection(embedded=True)
         self.found: dict[int, Job] = {}
         self.connect()
 
