@@ -156,7 +156,7 @@ def verified(
         (not _is_later(claims.get("iat"), 0), "has no time"),
         (_is_later(claims.get("iat"), now + SKEW), "is of the future"),
         (not _is_same(claims.get("nonce"), nonce), "belongs to another login"),
-        (not isinstance(claims.get("sub"), str) or not claims.get("sub"), "has no subject"),
+        (not isinstance(sub := claims.get("sub"), str) or not sub or "\0" in sub, "has no subject"),
     ):
         if wrong:
             raise OidcError(f"the ID token {message}")

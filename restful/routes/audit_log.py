@@ -9,6 +9,7 @@ from pydantic import AwareDatetime, BaseModel
 from restful import audit
 from restful.identity.principal import Principal
 from restful.routes.access import IdentitiesHere, requires
+from restful.routes.parameters import ActionQuery, ActorQuery, LimitQuery
 from restful.routes.times import utc
 from restful.store import audit as rows
 from restful.store.audit import AuditFilter, AuditRecord
@@ -53,12 +54,12 @@ class AuditCheck(BaseModel):
 async def read(
     _: AuditReader,
     identities: IdentitiesHere,
-    actor: Annotated[str, Query(max_length=26)] = "",
-    action: Annotated[str, Query(max_length=50)] = "",
+    actor: ActorQuery = "",
+    action: ActionQuery = "",
     since: AwareDatetime | None = None,
     until: AwareDatetime | None = None,
     before: Annotated[int | None, Query(ge=1, lt=2**63)] = None,
-    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    limit: LimitQuery = 100,
 ) -> AuditPage:
     """Return rows of the log."""
     wanted = AuditFilter(actor, action, _seconds(since), _seconds(until), before, limit)

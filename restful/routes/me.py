@@ -13,6 +13,7 @@ from restful.identity.personal_tokens import TokenWish
 from restful.identity.principal import Principal
 from restful.identity.scopes import at_cluster, stronger, write
 from restful.routes.access import CallerHere, IdentitiesHere, requires
+from restful.routes.parameters import ObjectId
 from restful.routes.times import utc
 from restful.store import sessions, tokens
 from restful.store.sessions import SessionRecord
@@ -130,7 +131,7 @@ async def list_sessions(principal: AnyToken, identities: IdentitiesHere) -> list
 
 
 @router.delete("/sessions/{session}", status_code=204, responses={404: {}})
-async def end_session(session: str, principal: TokensScope, identities: IdentitiesHere) -> None:
+async def end_session(session: ObjectId, principal: TokensScope, identities: IdentitiesHere) -> None:
     """End one of one's logins."""
     async with identities.change() as connection:
         now = identities.now()
@@ -168,7 +169,7 @@ async def create_token(
 
 
 @router.delete("/tokens/{token}", status_code=204, responses={404: {}})
-async def revoke_token(token: str, principal: TokensScope, identities: IdentitiesHere) -> None:
+async def revoke_token(token: ObjectId, principal: TokensScope, identities: IdentitiesHere) -> None:
     """Revoke one of one's personal tokens."""
     await personal_tokens.revoke(identities, principal, token)
 

@@ -196,6 +196,8 @@ async def _form(request: Request) -> dict[str, str]:
     for name, value in (await request.form()).multi_items():
         if name in found or not isinstance(value, str) or len(value) > MAX_PARAMETER:
             raise OAuthError("invalid_request", "a parameter is there twice, or too long")
+        if "\0" in value:
+            raise OAuthError("invalid_request", "a parameter has a NUL")
         found[name] = value
     header = request.headers.get("authorization", "")
     if header:
@@ -214,6 +216,8 @@ def _basic(header: str) -> tuple[str, str]:
     name, colon, secret = text.partition(":")
     if scheme.lower() != "basic" or not colon:
         raise OAuthError("invalid_client", "the header Authorization must be Basic here")
+    if "%00" in name or "\0" in name:
+        raise OAuthError("invalid_client", "the client's id has a NUL")
     return unquote_plus(name), unquote_plus(secret)
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Response
 from pydantic import BaseModel, Field, SecretStr
 from sqlalchemy.exc import IntegrityError
 
@@ -16,6 +16,7 @@ from restful.identity.scopes import GrantRole, write
 from restful.identity.user_changes import NewUser, UserChange
 from restful.routes.access import IdentitiesHere, requires
 from restful.routes.me import NO_STORE, RequestBody
+from restful.routes.parameters import NO_NUL, AfterQuery, ClusterQuery, LimitQuery, ObjectId
 from restful.routes.times import utc
 from restful.store import groups, users
 from restful.store.groups import GrantRecord, GroupRecord
@@ -25,8 +26,6 @@ router = APIRouter(prefix="/v2", tags=["users"])
 
 ReaderHere = Annotated[Principal, Depends(requires("users:read"))]
 AdminHere = Annotated[Principal, Depends(requires("users:manage"))]
-After = Annotated[str, Query(max_length=63)]
-Limit = Annotated[int, Query(ge=1, le=500)]
 UserName = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z_][a-z0-9_.@-]*$")]
 DisplayName = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 MailAddress = Annotated[str, Field(max_length=254, pattern=r"^[^@\s\x00-\x1f]+@[^@\s\x00-\x1f]+$")]
@@ -74,8 +73,8 @@ class GrantRequest(RequestBody):
 
     cluster: str = Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x20\x7f]+$")
     role: GrantRole
-    user: str | None = Field(default=None, max_length=26)
-    group: str | None = Field(default=None, max_length=26)
+    user: str | None = Field(default=None, max_length=26, pattern=NO_NUL)
+    group: str | None = Field(default=None, max_length=26, pattern=NO_NUL)
 
 
 class UserView(BaseModel):
@@ -124,7 +123,7 @@ class GrantView(BaseModel):
 
 @router.get("/users")
 async def list_users(
-    _: ReaderHere, identities: IdentitiesHere, after: After = "", limit: Limit = 100
+    _: ReaderHere, identities: IdentitiesHere, after: AfterQuery = "", limit: LimitQuery = 100
 ) -> list[UserView]:
     """Return users by name, those after a name."""
     async with identities.database.read() as connection:
@@ -139,27 +138,29 @@ async def create_user(admin: AdminHere, identities: IdentitiesHere, body: UserRe
 
 
 @router.get("/users/{user}", responses={404: {}})
-async def read_user(user: str, _: ReaderHere, identities: IdentitiesHere) -> UserView:
+async def read_user(user: ObjectId, _: ReaderHere, identities: IdentitiesHere) -> UserView:
     """Return a user."""
     return _user(await _found(identities, user, UserKind.USER))
 
 
 @router.patch("/users/{user}", responses={404: {}, 409: {}, 503: {}})
-async def change_user(user: str, admin: AdminHere, identities: IdentitiesHere, body: UserPatch) -> UserView:
+async def change_user(
+    user: ObjectId, admin: AdminHere, identities: IdentitiesHere, body: UserPatch
+) -> UserView:
     """Change a user; another role, state or password ends his access tokens."""
     wanted = UserChange(body.role, body.state, body.display, body.email, _secret(body.password))
     return _user(await user_changes.change(identities, admin, user, UserKind.USER, wanted))
 
 
 @router.delete("/users/{user}", status_code=204, responses={404: {}, 409: {}})
-async def delete_user(user: str, admin: AdminHere, identities: IdentitiesHere) -> None:
+async def delete_user(user: ObjectId, admin: AdminHere, identities: IdentitiesHere) -> None:
     """Delete a user with his tokens, sessions and grants."""
     await user_changes.remove(identities, admin, user, UserKind.USER)
 
 
 @router.get("/clients")
 async def list_clients(
-    _: ReaderHere, identities: IdentitiesHere, after: After = "", limit: Limit = 100
+    _: ReaderHere, identities: IdentitiesHere, after: AfterQuery = "", limit: LimitQuery = 100
 ) -> list[UserView]:
     """Return service accounts by name, those after a name."""
     async with identities.database.read() as connection:
@@ -185,7 +186,7 @@ async def create_client(
 
 
 @router.delete("/clients/{client}", status_code=204, responses={404: {}, 409: {}})
-async def delete_client(client: str, admin: AdminHere, identities: IdentitiesHere) -> None:
+async def delete_client(client: ObjectId, admin: AdminHere, identities: IdentitiesHere) -> None:
     """Delete a service account with its secret."""
     await user_changes.remove(identities, admin, client, UserKind.SERVICE)
 
@@ -213,7 +214,7 @@ async def create_group(admin: AdminHere, identities: IdentitiesHere, body: Group
 
 
 @router.get("/groups/{group}", responses={404: {}})
-async def read_group(group: str, _: ReaderHere, identities: IdentitiesHere) -> GroupView:
+async def read_group(group: ObjectId, _: ReaderHere, identities: IdentitiesHere) -> GroupView:
     """Return a group with its members."""
     async with identities.database.read() as connection:
         found = await groups.group_by_id(connection, group)
@@ -224,7 +225,7 @@ async def read_group(group: str, _: ReaderHere, identities: IdentitiesHere) -> G
 
 
 @router.delete("/groups/{group}", status_code=204, responses={404: {}})
-async def delete_group(group: str, admin: AdminHere, identities: IdentitiesHere) -> None:
+async def delete_group(group: ObjectId, admin: AdminHere, identities: IdentitiesHere) -> None:
     """Delete a group with its grants."""
     async with identities.change() as connection:
         if not await groups.remove_group(connection, group):
@@ -233,7 +234,7 @@ async def delete_group(group: str, admin: AdminHere, identities: IdentitiesHere)
 
 
 @router.put("/groups/{group}/members/{user}", status_code=204, responses={404: {}})
-async def add_member(group: str, user: str, admin: AdminHere, identities: IdentitiesHere) -> None:
+async def add_member(group: ObjectId, user: ObjectId, admin: AdminHere, identities: IdentitiesHere) -> None:
     """Put a user into a group."""
     try:
         async with identities.change() as connection:
@@ -246,7 +247,9 @@ async def add_member(group: str, user: str, admin: AdminHere, identities: Identi
 
 
 @router.delete("/groups/{group}/members/{user}", status_code=204, responses={404: {}})
-async def remove_member(group: str, user: str, admin: AdminHere, identities: IdentitiesHere) -> None:
+async def remove_member(
+    group: ObjectId, user: ObjectId, admin: AdminHere, identities: IdentitiesHere
+) -> None:
     """Take a user out of a group."""
     async with identities.change() as connection:
         if not await groups.remove_member(connection, group, user):
@@ -257,7 +260,7 @@ async def remove_member(group: str, user: str, admin: AdminHere, identities: Ide
 
 @router.get("/grants")
 async def list_grants(
-    _: ReaderHere, identities: IdentitiesHere, cluster: Annotated[str | None, Query(max_length=200)] = None
+    _: ReaderHere, identities: IdentitiesHere, cluster: ClusterQuery = None
 ) -> list[GrantView]:
     """Return all grants, or those at one cluster."""
     async with identities.database.read() as connection:
@@ -284,7 +287,7 @@ async def create_grant(admin: AdminHere, identities: IdentitiesHere, body: Grant
 
 
 @router.delete("/grants/{grant}", status_code=204, responses={404: {}})
-async def delete_grant(grant: str, admin: AdminHere, identities: IdentitiesHere) -> None:
+async def delete_grant(grant: ObjectId, admin: AdminHere, identities: IdentitiesHere) -> None:
     """Take a grant back."""
     async with identities.change() as connection:
         found = await groups.remove_grant(connection, grant)

@@ -90,6 +90,7 @@ def test_a_user_logs_in_and_is_known_again(tmp_path: Path) -> None:
         pytest.param(claiming(iat=START + 90), "the ID token is of the future", id="iat"),
         pytest.param(claiming(iat=None), "the ID token has no time", id="no iat"),
         pytest.param(claiming(sub=""), "the ID token has no subject", id="sub"),
+        pytest.param(claiming(sub="a\0"), "the ID token has no subject", id="sub with a NUL"),
         pytest.param(by_alg_none, "the ID token's signature or algorithm is wrong", id="alg none"),
         pytest.param(by_client_secret, "the ID token's signature or algorithm is wrong", id="HS256"),
         pytest.param(setting(key=OTHER), "the ID token's signature or algorithm is wrong", id="another key"),

@@ -213,6 +213,26 @@ def test_a_refusal_has_the_words_of_rfc_6750(
     assert (f'error="{error}"' in header) == (error is not None)
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "users/%00",
+        "groups/%00",
+        "grants?cluster=%00",
+        "users?after=%00",
+        "audit?actor=%00",
+        "audit?action=%00",
+    ],
+)
+def test_no_text_with_a_nul_gets_to_the_database(tmp_path: Path, path: str) -> None:
+    async def work() -> Any:
+        async with service.opened(tmp_path) as here:
+            await here.ensure_admin("root")
+            return await here.client.get(f"/v2/{path}", headers=await here.headers("root"))
+
+    assert within(work()).status_code == 422
+
+
 def test_a_token_in_the_address_is_none(tmp_path: Path) -> None:
     async def work() -> Any:
         async with service.opened(tmp_path) as here:

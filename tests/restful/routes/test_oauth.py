@@ -75,6 +75,7 @@ GOOD = {"grant_type": "password", "username": "alice", "password": PASSWORD}
             "unknown, or of another client",
             id="an unknown device code",
         ),
+        pytest.param({**GOOD, "username": "a\0"}, "invalid_request", "a parameter has a NUL", id="NUL"),
         pytest.param({**GOOD, "client_id": "x" * 6000}, "invalid_request", "too long", id="a long parameter"),
     ],
 )
@@ -275,7 +276,7 @@ def test_a_service_account_is_refused(
     assert description in answer.json()["error_description"]
 
 
-@pytest.mark.parametrize("header", ["Bearer x", "Basic !", "Basic eA=="])
+@pytest.mark.parametrize("header", ["Bearer x", "Basic !", "Basic eA==", "Basic AGE6Yg=="])
 def test_a_header_that_is_no_client(tmp_path: Path, header: str) -> None:
     async def work() -> Any:
         async with service.opened(tmp_path) as here:
