@@ -89,6 +89,52 @@ class FluxLink:
         tag = {"matchtag": rpc.pimpl.get_matchtag()}
         self._handle.rpc(topic + "-cancel", tag, flags=flux.constants.FLUX_RPC_NORESPONSE)
 
+    def request(self, topic: str, payload: JSON, callback: Callback) -> int:
+        """Ask for one answer."""
+        self._number += 1
+        try:
+            rpc = self._handle.rpc(topic, payload)
+        except OSError as error:
+            raise _ours(topic, error) from error
+        rpc.then(self._take_answer, topic, callback)
+        return self._number
+
+    def _take_answer(self, rpc: Any, topic: str, callback: Callback) -> None:
+        refusal = answer = None
+        try:
+            answer = json.loads(rpc.get_str() or "{}")
+        except OSError as error:
+            refusal = RequestRefused(topic, error.errno or errno.EIO, error.strerror or "")
+        callback(answer, refusal)
+        self._reactor.taken()
+
+    def request_submit(self, jobspec: JSON, urgency: int, flags: int, callback: Callback) -> int:
+        """Sign a jobspec and submit it as it is."""
+        self._number += 1
+        self._submit_async(jobspec, urgency, flags).then(self._take_id, callback)
+        return self._number
+
+    def _take_id(self, future: Any, callback: Callback) -> None:
+        refusal = answer = None
+        try:
+            answer = {"id": int(future.get_id())}
+        except OSError as error:
+            words = future.error_string() or error.strerror or ""
+            refusal = RequestRefused(_SUBMIT, error.errno or errno.EIO, words)
+        callback(answer, refusal)
+        self._reactor.taken()
+
+    def _submit_async(self, jobspec: JSON, urgency: int, flags: int) -> Any:
+        import flux.job  # noqa: PLC0415 - 3 MB, and hardly any lead server submits
+
+        waitable = bool(flags & flux.constants.FLUX_JOB_WAITABLE)
+        try:
+            return flux.job.submit_async(
+                self._handle, json.dumps(jobspec), urgency=urgency, waitable=waitable
+            )
+        except OSError as error:
+            raise _ours(_SUBMIT, error) from error
+
     def rpc(self, topic: str, payload: JSON, timeout: float | None = None) -> JSON:
         """Return the one answer."""
         try:
@@ -101,18 +147,12 @@ class FluxLink:
 
     def submit(self, jobspec: JSON, urgency: int, flags: int = 0, timeout: float | None = None) -> int:
         """Sign a jobspec and submit it as it is."""
-        import flux.job  # noqa: PLC0415 - 3 MB, and hardly any lead server submits
-
-        future = None
-        waitable = bool(flags & flux.constants.FLUX_JOB_WAITABLE)
+        future = self._submit_async(jobspec, urgency, flags)
         try:
-            future = flux.job.submit_async(
-                self._handle, json.dumps(jobspec), urgency=urgency, waitable=waitable
-            )
             future.wait_for(_FOR_EVER if timeout is None else timeout)
             return int(future.get_id())
         except OSError as error:
-            words = future.error_string() if future is not None else ""
+            words = future.error_string()
             raise _ours(_SUBMIT, OSError(error.errno, words or error.strerror), timeout) from error
 
     def dump(self, path: str) -> None:

@@ -64,6 +64,12 @@ class BrokerLink(Protocol):
 class LeadLink(BrokerLink, Protocol):
     """A link to the lead broker, for programs on its host."""
 
+    def request(self, topic: str, payload: JSON, callback: Callback) -> int:
+        """Ask for one answer, which `callback` gets within `dispatch`; return the request's number."""
+
+    def request_submit(self, jobspec: JSON, urgency: int, flags: int, callback: Callback) -> int:
+        """Sign a jobspec and submit it as it is; the answer's payload has the job's `id`."""
+
     def sync(self) -> None:
         """Make durable what the instance holds, so that it outlives a lead that is killed.
 

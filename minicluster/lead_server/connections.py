@@ -3,6 +3,9 @@
 A connection is unproven until its client has shown a token. When there are MAX_CONNECTIONS, a new one
 replaces the oldest unproven one. If all are proven, it replaces the oldest reader of metrics, or else the
 oldest. When there are MAX_READERS, a new reader replaces the oldest one: they never replace the operator.
+
+A connection that was upgraded is none of these. Nothing replaces it; a new one is refused when there are
+MAX_UPGRADED.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ MAX_CONNECTIONS = 64
 MAX_READERS = 48
 """Connections at a time of those who may read metrics and nothing else. The rest is for the operator, the API
 server, and clients that are about to show a token."""
+MAX_UPGRADED = 8
+"""Upgraded connections at a time: a few replicas of one service, and as many that are about to end."""
 UNPROVEN_TIME = 10.0
 """Seconds in which a client has to shake hands and send its first request."""
 LINGER = 0.5
@@ -39,6 +44,10 @@ class Connection:
     def prove(self, *, is_reader: bool) -> None:
         """Note that the client has shown who it is: one who may read metrics alone, or another."""
         self._connections.prove(self, is_reader)
+
+    def upgrade(self) -> bool:
+        """Note that another protocol begins; return False if there are too many such connections."""
+        return self._connections.upgrade(self)
 
     def hang_up(self) -> None:
         """End it. May be called from another thread; the connection's own thread notices at once."""
@@ -66,12 +75,19 @@ class Connection:
 class Connections:
     """All open connections of the server."""
 
-    def __init__(self, most: int = MAX_CONNECTIONS, most_readers: int = MAX_READERS) -> None:
+    def __init__(
+        self,
+        most: int = MAX_CONNECTIONS,
+        most_readers: int = MAX_READERS,
+        most_upgraded: int = MAX_UPGRADED,
+    ) -> None:
         self._most = most
         self._most_readers = most_readers
+        self._most_upgraded = most_upgraded
         self._lock = threading.Lock()
         self._none = threading.Condition(self._lock)
         self._open: list[Connection] = []  # the oldest first
+        self._upgraded: list[Connection] = []
 
     def admit(self, sock: socket.socket) -> Connection:
         """Add a connection and return it. If there are too many, end an older one."""
@@ -93,6 +109,15 @@ class Connections:
             if is_reader and len(readers) >= self._most_readers:
                 self._replace(readers[0])
 
+    def upgrade(self, connection: Connection) -> bool:
+        """Count a connection no more among those that others replace; return False if it is one too many."""
+        with self._lock:
+            if connection not in self._open or len(self._upgraded) >= self._most_upgraded:
+                return False
+            self._open.remove(connection)
+            self._upgraded.append(connection)
+            return True
+
     def _replace(self, oldest: Connection) -> None:
         self._open.remove(oldest)
         oldest.hang_up()
@@ -100,15 +125,16 @@ class Connections:
     def leave(self, connection: Connection) -> None:
         """Remove a connection that ended."""
         with self._lock:
-            if connection in self._open:
-                self._open.remove(connection)
-            if not self._open:
+            for each in (self._open, self._upgraded):
+                if connection in each:
+                    each.remove(connection)
+            if not (self._open or self._upgraded):
                 self._none.notify_all()
 
     def wait(self, timeout: float) -> None:
         """Wait until no connection is open, at most `timeout` seconds."""
         with self._lock:
-            self._none.wait_for(lambda: not self._open, timeout)
+            self._none.wait_for(lambda: not (self._open or self._upgraded), timeout)
 
     def expire(self) -> None:
         """End connections that have been unproven for more than UNPROVEN_TIME."""
@@ -121,5 +147,5 @@ class Connections:
     def hang_up_all(self) -> None:
         """End every connection."""
         with self._lock:
-            for each in self._open:
+            for each in (*self._open, *self._upgraded):
                 each.hang_up()

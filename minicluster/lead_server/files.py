@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, TypeVar
 from minicluster.lead_server import aggregation
 from minicluster.lead_server.aggregation import Aggregation, ProxyContext
 from minicluster.lead_server.errors import FilesUnusable
+from minicluster.lead_server.purposes import METRICS, PURPOSES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 _Context = TypeVar("_Context", bound=ssl.SSLContext)
@@ -22,7 +23,8 @@ DOMAIN = ".door.minicluster"
 """The suffix of the server name (SNI) by which the operator asks for the lead server's own certificate."""
 READERS_CERTIFICATE, READERS_KEY, READERS_AUTHORITY = "tls.crt", "tls.key", "ca.crt"
 """In another directory: the document's certificate for readers of metrics, and the authority of theirs."""
-METRICS_TOKEN = "metrics.token"  # noqa: S105 - a file's name
+METRICS_TOKEN = PURPOSES[METRICS].file
+"""Also beside the certificate, where release 0.1.0 had it; one in the directory of tokens counts instead."""
 POLL_INTERVAL = 1.0
 """Seconds between two checks whether the files have changed."""
 SHORTEST_TOKEN = 32
@@ -32,6 +34,7 @@ SHORTEST_TOKEN = 32
 class ServerCredentials:
     """The TLS contexts and tokens, read again when the files change. Unusable files are logged.
 
+    `tokens` is a directory with a token for each purpose, as far as they are there; they may come later.
     The certificate depends on the server name (SNI) that a client asks for. Names that end in DOMAIN get the
     lead server's own. Others get that of the directory `readers`, if there is one. The name that this
     directory gives for the API server gets it too; of clients only the front proxy is accepted there.
@@ -40,10 +43,17 @@ class ServerCredentials:
     """
 
     def __init__(
-        self, directory: str, log: Callable[[str], None] = lambda _: None, readers: str = ""
+        self,
+        directory: str,
+        log: Callable[[str], None] = lambda _: None,
+        readers: str = "",
+        tokens: str = "",
     ) -> None:
         self._directory = directory
         self._readers = readers
+        self._purposes = Path(tokens) if tokens else None
+        self.tokens: Mapping[str, bytes] = {}
+        """By purpose: the tokens that are good for it alone."""
         self._for_readers: ssl.SSLContext | None = None
         self._for_proxy: ProxyContext | None = None
         self._log = log
@@ -54,8 +64,7 @@ class ServerCredentials:
 
     def _load(self) -> None:
         made, read = context(self._directory), token(self._directory).encode()
-        there = (Path(self._directory) / METRICS_TOKEN).exists()
-        metrics = token(self._directory, METRICS_TOKEN).encode() if there else b""
+        tokens = self._read_tokens()
         if self._readers:
             self._load_readers()
             self._load_proxy()
@@ -64,7 +73,14 @@ class ServerCredentials:
         if self._for_proxy is not None:
             # Older TLS would resume sessions by itself; each connection has to prove its identity.
             made.minimum_version = ssl.TLSVersion.TLSv1_3
-        self.context, self.token, self.metrics_token = made, read, metrics
+        self.context, self.token, self.tokens = made, read, tokens
+
+    def _read_tokens(self) -> Mapping[str, bytes]:
+        """Return the token of each purpose that has one."""
+        old = {METRICS: Path(self._directory, METRICS_TOKEN)}
+        own = {name: self._purposes / each.file for name, each in PURPOSES.items()} if self._purposes else {}
+        paths = {name: path for found in (old, own) for name, path in found.items() if path.exists()}
+        return {name: token(str(path.parent), path.name).encode() for name, path in paths.items()}
 
     def _load_readers(self) -> None:
         try:
@@ -110,6 +126,8 @@ class ServerCredentials:
     def _signature(self) -> tuple[object, ...]:
         """Return a value that changes when a file is replaced; kubelets replace the files of Secrets."""
         paths = [Path(self._directory) / name for name in (CERTIFICATE, KEY, TOKEN, METRICS_TOKEN)]
+        if self._purposes:
+            paths += [self._purposes / each.file for each in PURPOSES.values()]
         if self._readers:
             names = (READERS_CERTIFICATE, READERS_KEY, READERS_AUTHORITY, *aggregation.FILES)
             paths += [Path(self._readers) / name for name in names]

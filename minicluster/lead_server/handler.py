@@ -11,9 +11,10 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 from minicluster.broker_link.errors import InstanceGone, Refused, reason
 from minicluster.broker_link.link import Accepted
 from minicluster.lead_server import proofs
+from minicluster.lead_server.connections import MAX_UPGRADED
 from minicluster.lead_server.errors import BadRequest, OperationFailed, Unproven
 from minicluster.lead_server.http_input import MAX_HEAD_BYTES, HeadReader, read_body
-from minicluster.lead_server.routes import AggregatedRequest, Audience, Pieces, Text
+from minicluster.lead_server.routes import AggregatedRequest, Audience, Pieces, Text, Upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
@@ -126,13 +127,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         """Answer a request, if the client may ask for this path."""
-        whole, metrics = proofs.tokens(self.headers, self._credentials)
-        shown = proofs.Tokens(whole, metrics or proofs.is_certified(self._connection.socket))
+        shown = proofs.shown(self.headers, self._credentials, self._connection.socket)
         if any(shown):
-            self._connection.prove(is_reader=not whole)
-        refusal = proofs.refusal(self._table.audiences.get(self._url.path, Audience.DOOR), shown)
+            self._connection.prove(is_reader=not shown.whole and Audience.JOBS not in shown.purposes)
+        audience = self._table.audiences.get(self._url.path, Audience.DOOR)
+        refusal = proofs.refusal(audience, shown)
         if refusal:
-            self._reject(refusal)
+            self._reject(refusal, proofs.words(audience, shown))
             return
         try:
             answer = self._answer()
@@ -141,16 +142,21 @@ class Handler(BaseHTTPRequestHandler):
         except (Refused, InstanceGone) as error:
             self._fail(502 if isinstance(error, Refused) else 503, reason(error))
         else:
-            if isinstance(answer, dict):
-                self._send(200, answer)
-            elif isinstance(answer, Accepted):
-                self._send(202, {})
-            elif isinstance(answer, Text):
-                self._write(answer.code, answer.body.encode(), answer.kind)
-            elif isinstance(answer, Pieces):
-                self._stream(answer.pieces, answer.kind, str)
-            else:
-                self._stream(answer, "application/x-ndjson", _line)
+            self._reply(answer)
+
+    def _reply(self, answer: RouteAnswer) -> None:
+        if isinstance(answer, dict):
+            self._send(200, answer)
+        elif isinstance(answer, Accepted):
+            self._send(202, {})
+        elif isinstance(answer, Text):
+            self._write(answer.code, answer.body.encode(), answer.kind)
+        elif isinstance(answer, Upgrade):
+            self._upgrade(answer)
+        elif isinstance(answer, Pieces):
+            self._stream(answer.pieces, answer.kind, str)
+        else:
+            self._stream(answer, "application/x-ndjson", _line)
 
     def _answer(self) -> RouteAnswer:
         body = read_body(self.headers, self.rfile, self._connection)
@@ -165,16 +171,36 @@ class Handler(BaseHTTPRequestHandler):
             raise BadRequest("HTTP/1.1 is right", 505)
         return _operated(lambda: operation(dict(parse_qsl(self._url.query)), body))
 
+    def _upgrade(self, answer: Upgrade) -> None:
+        """Change the protocol, and serve that until the connection ends."""
+        self.close_connection = True
+        wanted = _words(self.headers.get_all("Upgrade")), _words(self.headers.get_all("Connection"))
+        if answer.protocol not in wanted[0] or "upgrade" not in wanted[1]:
+            error = f"Connection: Upgrade and Upgrade: {answer.protocol} are right here"
+            self._send(426, {"error": error}, {"Upgrade": answer.protocol})
+        elif not self._connection.upgrade():
+            limit = f"{MAX_UPGRADED} connections of this kind are open, which is the limit"
+            self._send(503, {"error": limit}, {"Retry-After": "5"})
+        else:
+            self.send_response(101)
+            self.send_header("Upgrade", answer.protocol)
+            self.send_header("Connection", "Upgrade")
+            self.end_headers()
+            self.wfile.flush()
+            self._connection.socket.setblocking(False)
+            answer.serve(self._connection.socket, self.rfile.unread())
+
     def _fail(self, code: int, error: Exception | str) -> None:
         self.close_connection = self.close_connection or self._connection.unread
         headers = {"Allow": self._allowed} if code == 405 else {}
         self._send(code, {"error": str(error)}, headers)
 
-    def _reject(self, code: int) -> None:
-        """Send a status code alone, as the client has not shown a token."""
+    def _reject(self, code: int, error: str = "") -> None:
+        """Send a status code, and words only to a client who has shown a token."""
         self.close_connection = True
         self._connection.unread = True
-        self._send(code, None, {"WWW-Authenticate": "Bearer"} if code == 401 else {})
+        answer = {"error": error} if error else None
+        self._send(code, answer, {"WWW-Authenticate": "Bearer"} if code == 401 else {})
 
     def _send(self, code: int, answer: JSON | None, headers: Mapping[str, str] | None = None) -> None:
         body = b"" if answer is None else json.dumps(answer).encode() + b"\n"
@@ -229,6 +255,11 @@ def _operated(operation: Callable[[], _T]) -> _T:
         raise
     except Exception as error:
         raise OperationFailed(error) from error
+
+
+def _words(values: list[str] | None) -> set[str]:
+    """Return the words of a header's lists, in lower case."""
+    return {word.strip().lower() for each in values or () for word in each.split(",")}
 
 
 def _line(item: JSON) -> str:

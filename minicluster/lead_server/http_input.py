@@ -42,6 +42,13 @@ class HeadReader:
         """Read from a body, whose length the caller has checked."""
         return self._stream.read(size)
 
+    def unread(self) -> bytes:
+        """Return what was received and not read yet; the socket must not block."""
+        try:
+            return bytes(self._stream.peek())  # type: ignore[attr-defined]  # it is buffered
+        except (OSError, ValueError):  # nothing was: it asked the socket
+            return b""
+
     def close(self) -> None:
         """Close the stream."""
         self._stream.close()

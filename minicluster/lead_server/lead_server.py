@@ -9,10 +9,11 @@ import threading
 from typing import TYPE_CHECKING
 
 from minicluster.broker_link.errors import reason
-from minicluster.lead_server import extensions
+from minicluster.lead_server import extensions, instance_route
 from minicluster.lead_server.files import ServerCredentials
 from minicluster.lead_server.operator_routes import routes
-from minicluster.lead_server.routes import ExtensionContext
+from minicluster.lead_server.purposes import INSTANCE
+from minicluster.lead_server.routes import Audience, ExtensionContext
 from minicluster.lead_server.server import Server
 from minicluster.lead_server.status_poller import Follower
 from minicluster.lead_server.status_snapshot import StatusSnapshot
@@ -58,7 +59,8 @@ class LeadServer:
     ) -> None:
         directory = str(settings.get("directory", DIRECTORY))
         self._port = int(settings.get("port", PORT))
-        self._credentials = ServerCredentials(directory, log, str(settings.get("metrics-tls", "")))
+        readers, tokens = (str(settings.get(each, "")) for each in ("metrics-tls", "tokens"))
+        self._credentials = ServerCredentials(directory, log, readers, tokens)
         self._log = log
         self._connect = connect
         self._ending = threading.Event()
@@ -92,8 +94,12 @@ class LeadServer:
 
     def _listen(self) -> Server | None:
         """Bind the port, and try again while it is taken; None if the lead server closes before."""
-        own = routes(self._snapshot, self._connect, self._state_files, self._archive)
+        own = {
+            **routes(self._snapshot, self._connect, self._state_files, self._archive),
+            **instance_route.routes(self._connect, self._credentials),
+        }
         table, audiences = extensions.joined(own, self._extensions)
+        audiences = {**audiences, INSTANCE: Audience.JOBS}
         passed = extensions.proxied(self._extensions)
         pause = MIN_RETRY_DELAY
         while not self._ending.is_set():

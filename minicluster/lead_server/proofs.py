@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 class Tokens(NamedTuple):
-    """Which tokens a request has shown."""
+    """What a client has shown."""
 
     whole: bool
-    """That of the lead API, which is good for every path."""
-    metrics: bool
-    """That for metrics."""
+    """The token of the lead API, which is good for every path of the operator's, and for metrics."""
+    purposes: frozenset[str] = frozenset()
+    """The purposes of the tokens and certificates."""
 
 
 def tokens(headers: Message, credentials: ServerCredentials) -> Tokens:
@@ -34,17 +34,38 @@ def tokens(headers: Message, credentials: ServerCredentials) -> Tokens:
     scheme, _, token = (given[0] if len(given) == 1 else "").partition(" ")
     shown = token.strip().encode("utf-8", "replace")
     # Compared with any scheme, so that the time it takes reveals nothing.
-    keys = (credentials.token, credentials.metrics_token)
-    whole, metrics = (hmac.compare_digest(shown, each) for each in keys)
-    bearer = scheme.lower() == "bearer"
-    return Tokens(bearer and whole, bearer and metrics and bool(credentials.metrics_token))
+    whole = hmac.compare_digest(shown, credentials.token)
+    found = frozenset(
+        name for name, each in credentials.tokens.items() if hmac.compare_digest(shown, each) and each
+    )
+    return Tokens(whole, found) if scheme.lower() == "bearer" else Tokens(whole=False)
+
+
+def shown(headers: Message, credentials: ServerCredentials, sock: socket.socket) -> Tokens:
+    """Return what a client has shown: tokens in its request, a certificate to TLS."""
+    found = tokens(headers, credentials)
+    if not is_certified(sock):
+        return found
+    return found._replace(purposes=found.purposes | {Audience.METRICS})
+
+
+def words(audience: str, shown: Tokens) -> str:
+    """Return why a client is refused that has shown something; empty: it has not."""
+    if not any(shown):
+        return ""
+    if audience == Audience.DOOR:
+        return f"what was shown is good for {', '.join(sorted(shown.purposes))} alone"
+    return f"needed is a token for {audience}"
 
 
 def refusal(audience: str, shown: Tokens) -> int:
     """Return with which status code a client is refused what is served to this audience; 0: it is not."""
-    if audience != Audience.ALL and not any(shown):
+    if audience == Audience.ALL:
+        return 0
+    if not any(shown):
         return 401
-    return 403 if audience == Audience.DOOR and not shown.whole else 0
+    welcome = shown.whole if audience == Audience.DOOR else audience in shown.purposes
+    return 0 if welcome or (audience == Audience.METRICS and shown.whole) else 403
 
 
 def is_certified(sock: socket.socket) -> bool:

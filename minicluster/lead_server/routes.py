@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from minicluster.lead_server import purposes
 from minicluster.lead_server.errors import BadRequest, FilesUnusable, Unproven
 from minicluster.lead_server.front_proxy import MASTERS, FrontProxy, Identity
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
@@ -34,6 +36,7 @@ __all__ = [
     "Pieces",
     "Text",
     "Unproven",
+    "Upgrade",
 ]
 
 
@@ -55,13 +58,23 @@ class Pieces(NamedTuple):
     """Its Content-Type."""
 
 
+class Upgrade(NamedTuple):
+    """The answer by which a connection becomes one of another protocol (RFC 9110, section 7.8)."""
+
+    protocol: str
+    serve: Callable[[socket.socket, bytes], None]
+    """Called with the socket, and with what came behind the request; the connection ends with it."""
+
+
 class Audience:
-    """The clients that a path is served to."""
+    """The clients that a path is served to. Those with a token for a purpose have its name (`purposes`)."""
 
     DOOR = "door"
     """The operator."""
-    METRICS = "metrics"
+    METRICS = purposes.METRICS
     """The operator, and clients with the token or a certificate for metrics."""
+    JOBS = purposes.JOBS
+    """Clients with the token for jobs, and not the operator."""
     ALL = "all"
     """Every client."""
 
@@ -81,7 +94,7 @@ class AggregatedRequest(NamedTuple):
 
 
 if TYPE_CHECKING:
-    RouteAnswer = JSON | Iterator[JSON] | Accepted | Text | Pieces
+    RouteAnswer = JSON | Iterator[JSON] | Accepted | Text | Pieces | Upgrade
     Operation = Callable[[Mapping[str, str], JSON], RouteAnswer]
     # path → HTTP method → operation
     Routes = Mapping[str, Mapping[str, Operation]]

@@ -149,7 +149,7 @@ class TestOthers:
         """The door's own says that there is nothing, that for metrics that it is none of its business."""
         found = [
             lead_api.ask(None, name=name, Authorization=f"Bearer {token.decode()}")
-            for token in (lead_api.credentials.token, lead_api.credentials.metrics_token)
+            for token in (lead_api.credentials.token, lead_api.credentials.tokens["metrics"])
         ]
         assert found == ([401, 401] if name == HOST else [404, 403])
 

@@ -98,7 +98,7 @@ def test_changed_files_are_read_anew(
     kept.refresh()
     assert kept.context is not before
     assert (kept.token, log) == (token.encode(), [])
-    assert kept.metrics_token == (directory / "metrics.token").read_text().strip().encode()
+    assert kept.tokens["metrics"] == (directory / "metrics.token").read_text().strip().encode()
 
 
 def test_changed_files_that_are_no_good(
@@ -121,7 +121,7 @@ def test_changed_files_that_are_no_good(
 def test_without_a_token_for_metrics_there_is_none(directory: Path) -> None:
     """The door's own is good for metrics as well."""
     (directory / "metrics.token").unlink()
-    assert files.ServerCredentials(str(directory)).metrics_token == b""
+    assert files.ServerCredentials(str(directory)).tokens == {}
 
 
 def test_short_token_for_metrics(directory: Path) -> None:

@@ -79,7 +79,7 @@ def test_it_is_good_for_nothing_else(lead_api: LeadApi) -> None:
 
 def test_without_one_the_token_is_needed_as_before(lead_api: LeadApi) -> None:
     assert lead_api.ask("/metrics") == 401
-    token = lead_api.credentials.metrics_token.decode()
+    token = lead_api.credentials.tokens["metrics"].decode()
     assert lead_api.ask("/metrics", Authorization=f"Bearer {token}") == 200
 
 

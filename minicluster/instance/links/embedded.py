@@ -50,17 +50,28 @@ class EmbeddedLink:
 
     def stream(self, topic: str, payload: JSON, callback: Callback) -> int:
         """Ask for a stream of answers."""
+        return self._ask(topic, payload, callback, streaming=True)
 
+    call = stream  # its name in release 0.1.0, by which others' routes at the lead know it
+
+    def request(self, topic: str, payload: JSON, callback: Callback) -> int:
+        """Ask for one answer."""
+        return self._ask(topic, payload, callback, streaming=False)
+
+    def request_submit(self, jobspec: JSON, urgency: int, flags: int, callback: Callback) -> int:
+        """Submit a jobspec; nothing is signed, the socket admits its owner only."""
+        request = {"jobspec": jobspec, "urgency": urgency, "flags": flags}
+        return self.request("job-ingest.submit", request, callback)
+
+    def _ask(self, topic: str, payload: JSON, callback: Callback, *, streaming: bool) -> int:
         def take(answer: JSON | None, refusal: RpcError | None) -> None:
             ended = None if refusal is None else RequestRefused(topic, refusal.errnum, refusal.text)
             callback(answer, ended)
 
         try:
-            return self._client.call(topic, payload, take, streaming=True)
+            return self._client.call(topic, payload, take, streaming=streaming)
         except RpcError as error:
             raise self._failure(topic, error) from error
-
-    call = stream  # its name in release 0.1.0, by which others' routes at the lead know it
 
     def cancel(self, number: int) -> None:
         """Ask for no more of a stream."""

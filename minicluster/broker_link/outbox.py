@@ -1,0 +1,53 @@
+"""Lines on their way to one client, which several threads write and one sends."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.broker_link.link import JSON
+
+FULL_BYTES = 4 << 20
+"""Above it nothing more is read for this client, neither from the broker nor from itself."""
+
+
+class Outbox:
+    """Lines that wait to be sent. `wake` is called when there are some again, by who wrote one."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self._wake = wake
+        self._lock = threading.Lock()
+        self._lines: deque[bytes] = deque()
+        self.size = 0
+        """Bytes."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether its client is too far behind."""
+        return self.size >= FULL_BYTES
+
+    def put(self, answer: JSON) -> None:
+        """Add a line."""
+        line = json.dumps(answer).encode("ascii") + b"\n"
+        with self._lock:
+            was_empty = not self.size
+            self._lines.append(line)
+            self.size += len(line)
+        if was_empty:
+            self._wake()
+
+    def take(self, least: int) -> bytes:
+        """Return the first lines, `least` bytes of them or a little more, or all that there are."""
+        taken = []
+        length = 0
+        with self._lock:
+            while self._lines and length < least:
+                taken.append(self._lines.popleft())
+                length += len(taken[-1])
+            self.size -= length
+        return b"".join(taken)

@@ -1,0 +1,104 @@
+"""What each token is good for: no more than those who have it call, and no less."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import minicluster.instance
+from metrics_api.lead.routes import QueueRoutes
+from minicluster.lead_server.purposes import BURST, JOBS, METRICS, PURPOSES
+from minicluster.lead_server.routes import Audience
+
+INSTANCE = Path(minicluster.instance.__file__).parent
+OF_JOBS = PURPOSES[JOBS]
+CALLS = {"rpc", "stream", "_steer", "_submit"}
+
+
+class _Topics(ast.NodeVisitor):
+    """Collects the topics that a module of the port calls, without those of the instance's life."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        if node.name != "RpcLifecycle":
+            self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        words = [each.value for each in node.args if isinstance(each, ast.Constant)]
+        self.found |= {each for each in words if isinstance(each, str) and _is_topic(each)}
+        if isinstance(node.func, ast.Name) and node.func.id == "_attribute":
+            self.attributes |= {each for each in words if isinstance(each, str)}
+        self.generic_visit(node)
+
+
+def _is_topic(text: str) -> bool:
+    service, dot, method = text.partition(".")
+    return bool(dot) and all(part.replace("-", "").isalpha() for part in (service, method))
+
+
+def _called() -> _Topics:
+    topics = _Topics()
+    for path in (*INSTANCE.glob("*.py"), INSTANCE / "links" / "lines.py"):
+        topics.visit(ast.parse(path.read_text()))
+    return topics
+
+
+NOT_TOPICS = {"guest.output", "helper.dump"}
+"""A stored eventlog; and what `RpcLifecycle` has the link do."""
+
+
+def test_jobs_may_call_what_the_port_calls_and_nothing_else() -> None:
+    """The port without the instance's life: its attributes, dumps, and its end."""
+    assert _called().found - NOT_TOPICS == OF_JOBS.topics
+
+
+def test_jobs_may_read_the_attributes_that_the_port_reads() -> None:
+    assert _called().attributes <= OF_JOBS.attributes
+
+
+NEVER = [
+    "helper.dump",
+    "content.dump",
+    "shutdown.start",
+    "attr.set",
+    "attr.list",
+    "config.get",
+    "config.load",
+    "module.load",
+    "module.remove",
+    "rexec.exec",
+    "job-exec.kill",
+    "kvs.commit",
+    "log.dmesg",
+    "minicluster-sched.stats-get",
+]
+
+
+@pytest.mark.parametrize("topic", NEVER)
+def test_jobs_may_not(topic: str) -> None:
+    assert OF_JOBS.refusal(topic, {}) == f"a token for jobs is not good for {topic}"
+
+
+def test_an_attribute_that_is_not_listed_is_refused() -> None:
+    assert OF_JOBS.refusal("attr.get", {"name": "hostlist"}) == ""
+    refusal = OF_JOBS.refusal("attr.get", {"name": "config.path"})
+    assert refusal == "a token for jobs is not good for the attribute 'config.path'"
+
+
+def test_those_for_metrics_are_good_for_the_paths_of_metrics() -> None:
+    served = {path for path, who in QueueRoutes.audiences.items() if who == Audience.METRICS}
+    assert PURPOSES[METRICS].paths == served
+    assert PURPOSES[METRICS].topics == frozenset()
+
+
+def test_those_for_bursting_are_good_for_nothing_yet() -> None:
+    assert PURPOSES[BURST][1:] == (frozenset(), frozenset(), frozenset())
+
+
+def test_each_has_a_file_of_its_own() -> None:
+    assert [each.file for each in PURPOSES.values()] == ["metrics.token", "jobs.token", "burst.token"]
