@@ -129,6 +129,8 @@ def _modules(settings: BrokerSettings) -> TomlTable:
     lead_api = settings.lead_api
     table: TomlTable = {"port": lead_api.port, "directory": lead_api.directory, "main-job": marks}
     table["min-size"] = lead_api.min_size
+    if lead_api.tokens:
+        table["tokens"] = lead_api.tokens
     if lead_api.metrics_tls:
         table["metrics-tls"] = lead_api.metrics_tls
         # The MiniCluster and Service whose metrics the API server may request there.

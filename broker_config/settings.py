@@ -218,6 +218,8 @@ class LeadApiSettings:
     """The least size to which the MiniCluster may be scaled: the metrics demand no less."""
     metrics_tls: str = ""
     """The directory with the document's certificate for readers of metrics; empty: it has none."""
+    tokens: str = ""
+    """The directory with the tokens for single purposes; empty: there is none."""
 
 
 @dataclass(frozen=True, slots=True)

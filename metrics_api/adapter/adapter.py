@@ -35,7 +35,7 @@ from minicluster.kube_client.resources import (
 )
 from minicluster.kube_client.watch import OURS, Watch
 from minicluster.lead_client.errors import LeadKeysError
-from minicluster.lead_client.metrics_keys import SECRET, MetricsKeys
+from minicluster.lead_client.purpose_keys import METRICS, PurposeKeys, secret_name
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -136,7 +136,8 @@ class _Adapter:
         return "" if self._leads.has_keys else self._no_keys()
 
     def _no_keys(self) -> str:
-        return f"Secret {self._settings.service.namespace}/{SECRET} is missing: the operator makes it"
+        name = f"{self._settings.service.namespace}/{secret_name(METRICS)}"
+        return f"Secret {name} is missing: the operator makes it"
 
     async def _keep_trust(self) -> None:
         """Trust the front proxy that the API server publishes, and follow its changes."""
@@ -159,15 +160,15 @@ class _Adapter:
 
     async def _keep_keys(self) -> None:
         """Keep the keys for the lead API up to date with the operator's."""
-        reported = ""
+        reported, name = "", secret_name(METRICS)
         while True:
             try:
                 namespace = self._settings.service.namespace
-                item = await self._client.read(SECRETS, namespace, SECRET)
-                await self._leads.use(MetricsKeys.of_secret(item))
+                item = await self._client.read(SECRETS, namespace, name)
+                await self._leads.use(PurposeKeys.of_secret(METRICS, item))
             except (*PASSING, LeadKeysError) as error:
                 is_missing = isinstance(error, ApiError) and error.status == 404
-                what = self._no_keys() if is_missing else f"the keys in Secret {namespace}/{SECRET}: {error}"
+                what = self._no_keys() if is_missing else f"the keys in Secret {namespace}/{name}: {error}"
                 if what != reported:
                     log.warning("%s", what)
                 reported = what

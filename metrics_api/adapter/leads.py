@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from minicluster.kube_client.objects import Name
     from minicluster.lead_client.broker_pods import Lead
-    from minicluster.lead_client.metrics_keys import MetricsKeys
+    from minicluster.lead_client.purpose_keys import PurposeKeys
 
 QUEUE = "/v1/queue"
 FRESH = 0.5
@@ -80,7 +80,7 @@ class Leads:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         observe: Callable[[str, float], None] = lambda _result, _seconds: None,
     ) -> None:
-        self._keys: MetricsKeys | None = None
+        self._keys: PurposeKeys | None = None
         self._trust: ssl.SSLContext | None = None
         self._port = port
         self._refused = refused
@@ -96,7 +96,7 @@ class Leads:
         """Whether there are keys, without which no lead can be asked."""
         return self._keys is not None
 
-    async def use(self, keys: MetricsKeys) -> None:
+    async def use(self, keys: PurposeKeys) -> None:
         """Use other keys from now on. Answers and connections under the former ones are dropped."""
         if keys != self._keys:
             self._keys, self._trust = keys, keys.trust()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,9 +12,12 @@ from minicluster.cli.options import ContextOption, KubeconfigOption
 from minicluster.cli.service_options import ANY_PORT, ListenOption, LogFormatOption, LogLevelOption, address
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from minicluster.kube_client.access import Access
 
 app = typer.Typer(add_completion=False)
+PURPOSES = ("metrics", "jobs", "burst")
 
 
 @app.command(cls=PlainCommand)
@@ -38,6 +42,13 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
     no_leader_election: Annotated[
         bool, typer.Option("--no-leader-election", help="Lead without asking: there must be no other.")
     ] = False,
+    token_generation: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PURPOSE=N",
+            help="Of the tokens for metrics, jobs or burst at lead brokers: a higher one replaces them.",
+        ),
+    ] = None,
     listen: ListenOption = ANY_PORT,
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",
@@ -56,6 +67,7 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
     _refuse_both("--namespace", namespaces, "--all-namespaces", all_namespaces)
     _refuse_both("--lease", lease, "--no-leader-election", no_leader_election)
     where = address(listen)
+    generations = _generations(token_generation or ())
     named = _lease(lease) if lease else None
 
     import os
@@ -64,6 +76,7 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
     from minicluster.kube_client.service_process import identity
     from minicluster.operator import process as running
     from minicluster.operator.settings import LEASE, OperatorSettings
+    from minicluster.plan.objects.keys import Generations
 
     access = Access(kubeconfig, context)
     watched = () if all_namespaces else tuple(dict.fromkeys(namespaces or (_own_namespace(access),)))
@@ -71,13 +84,26 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
         own_lease = (watched[0] if watched else _own_namespace(access), LEASE)
         named = running.installed_lease(access) or own_lease
     own = os.environ.get("POD_NAMESPACE", "")
-    settings = OperatorSettings(access, watched, named, where, log_format, log_level, identity(), own)
+    settings = OperatorSettings(
+        access, watched, named, where, log_format, log_level, identity(), own, Generations(**generations)
+    )
     raise typer.Exit(running.run(settings))
 
 
 def _refuse_both(one: str, given: object, other: str, too: bool) -> None:
     if given and too:
         raise typer.BadParameter(f"give {one} or {other}, not both", param_hint=one)
+
+
+def _generations(texts: Iterable[str]) -> dict[str, int]:
+    found = {}
+    for text in texts:
+        purpose, _, number = text.partition("=")
+        if purpose not in PURPOSES or not re.fullmatch(r"[1-9][0-9]{0,8}", number):
+            message = f"{text}: needed is metrics=N, jobs=N or burst=N, with N from 1"
+            raise typer.BadParameter(message, param_hint="--token-generation")
+        found[purpose] = int(number)
+    return found
 
 
 def _own_namespace(access: Access) -> str:

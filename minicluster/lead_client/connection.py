@@ -222,7 +222,7 @@ class LeadConnection:
                 raise _ClosedError(str(self.error("hangs up"))) from error
             except ssl.SSLError as error:
                 await self._flush()  # the alert, by which the lead learns what was wrong
-                raise self.error(_tls_message(error)) from error
+                raise self.error(tls_message(error)) from error
             else:
                 await self._flush()
                 return result
@@ -231,7 +231,7 @@ class LeadConnection:
         try:
             piece = await self._reader.read(PIECE_BYTES)
         except OSError as error:
-            raise self.error(f"hangs up: {_os_message(error)}") from error
+            raise self.error(f"hangs up: {os_message(error)}") from error
         if piece:
             self._incoming.write(piece)
         else:
@@ -243,7 +243,7 @@ class LeadConnection:
                 self._writer.write(self._outgoing.read())
                 await self._writer.drain()
             except OSError as error:
-                raise self.error(f"hangs up: {_os_message(error)}") from error
+                raise self.error(f"hangs up: {os_message(error)}") from error
 
 
 @asynccontextmanager
@@ -257,7 +257,7 @@ async def connected(address: Address, context: ssl.SSLContext) -> AsyncIterator[
         raise LeadError(f"{lead} does not answer: no connection within {CONNECT_TIMEOUT:g} s") from None
     except OSError as error:
         kind = LeadPortClosedError if isinstance(error, ConnectionRefusedError) else LeadError
-        raise kind(f"{lead} does not answer: {_os_message(error)}") from error
+        raise kind(f"{lead} does not answer: {os_message(error)}") from error
     try:
         connection = LeadConnection(address, context, reader, writer)
         try:
@@ -270,12 +270,13 @@ async def connected(address: Address, context: ssl.SSLContext) -> AsyncIterator[
         writer.transport.abort()
 
 
-def _os_message(error: OSError) -> str:
+def os_message(error: OSError) -> str:
     """Return the message of a failed system call."""
     return os.strerror(error.errno).lower() if error.errno else str(error) or type(error).__name__
 
 
-def _tls_message(error: ssl.SSLError) -> str:
+def tls_message(error: ssl.SSLError) -> str:
+    """Return what is wrong with the lead's TLS, as a clause."""
     if isinstance(error, ssl.SSLCertVerificationError):
         if error.verify_code in UNKNOWN_ISSUER:
             return "has another operator's certificate"

@@ -1,7 +1,10 @@
 """The errors of a client of the lead API.
 
 LeadError               a lead does not answer, or not as it should; the message is for users
-└── LeadPortClosedError  the lead's host is there, and nothing listens on its port
+├── LeadPortClosedError  the lead's host is there, and nothing listens on its port
+├── LeadTokenError       the lead does not accept the token that was shown
+├── LeadTooOldError      the lead's release does not offer what was asked for
+└── LeadBusyError        as many connections of this kind are open as the lead admits
 LeadKeysError           the keys for the lead APIs cannot be read or made, or are damaged; has what to do
 """
 
@@ -16,6 +19,18 @@ class LeadError(KubernetesError):
 
 class LeadPortClosedError(LeadError):
     """The lead's host is there, and nothing listens on its port: a broker that starts, or has ended."""
+
+
+class LeadTokenError(LeadError):
+    """The lead does not accept the token that was shown."""
+
+
+class LeadTooOldError(LeadError):
+    """The lead's release does not offer what was asked for."""
+
+
+class LeadBusyError(LeadError):
+    """As many connections of this kind are open as the lead admits."""
 
 
 class LeadKeysError(KubernetesError):

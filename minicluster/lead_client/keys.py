@@ -21,8 +21,10 @@ from cryptography.x509.oid import NameOID
 
 from minicluster.kube_client import certificates
 from minicluster.lead_client.errors import LeadKeysError
-from minicluster.lead_client.metrics_keys import MetricsKeys
+from minicluster.lead_client.purpose_keys import METRICS, PurposeKeys
+from minicluster.lead_server.purposes import PURPOSES
 from minicluster.plan import LeadKeys, lead_dns_name
+from minicluster.plan.objects.keys import FIRST_GENERATIONS, Generations
 
 if TYPE_CHECKING:
     import ssl
@@ -89,8 +91,13 @@ class LeadAuthority:
             TOKEN_KEY_FILE: self._token_key.hex(),
         }
 
-    def issue(self, uid: str, hosts: Iterable[str] = ()) -> LeadKeys:
-        """Return fresh keys for the lead server of a MiniCluster, whose lead has these DNS names."""
+    def issue(
+        self, uid: str, hosts: Iterable[str] = (), generations: Generations = FIRST_GENERATIONS
+    ) -> LeadKeys:
+        """Return fresh keys for the lead server of a MiniCluster, whose lead has these DNS names.
+
+        The tokens are those of these generations.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "minicluster-door")])
         begin, end = self._certificate.not_valid_before_utc, self._certificate.not_valid_after_utc
@@ -98,20 +105,30 @@ class LeadAuthority:
         certificate = certificates.for_server(builder, [lead_dns_name(uid), *hosts]).sign(
             self._key, hashes.SHA256()
         )
-        tokens = self.token(uid), self.metrics().token(uid)
-        return LeadKeys(certificate.public_bytes(_PEM).decode(), certificates.private_text(key), *tokens)
+        tokens = {
+            each.file: self.purpose(each.name, generations.of(each.name)).token(uid)
+            for each in PURPOSES.values()
+        }
+        return LeadKeys(
+            certificate.public_bytes(_PEM).decode(),
+            certificates.private_text(key),
+            self.token(uid),
+            tokens[PURPOSES[METRICS].file],
+            tokens,
+        )
 
     def token(self, uid: str) -> str:
         """Return the token that the lead server of this MiniCluster accepts."""
         return hmac.new(self._token_key, uid.encode(), hashlib.sha256).hexdigest()
 
-    def metrics(self) -> MetricsKeys:
-        """Return the keys that are derived for the metrics adapter."""
-        return MetricsKeys.derive(self._certificate.public_bytes(_PEM).decode(), self._token_key)
+    def purpose(self, purpose: str, generation: int = 1) -> PurposeKeys:
+        """Return the keys that are derived for a purpose."""
+        authority = self._certificate.public_bytes(_PEM).decode()
+        return PurposeKeys.derive(purpose, authority, self._token_key, generation)
 
     def trust(self) -> ssl.SSLContext:
         """Return a TLS context that accepts the lead servers of this operator's MiniClusters alone."""
-        return self.metrics().trust()
+        return self.purpose(METRICS).trust()
 
 
 def _certificate(

@@ -59,7 +59,7 @@ class Applier:
     async def apply(self, name: Name, uid: str, items: Iterable[Object]) -> None:
         """Apply what differs, in order, up to the first that cannot be applied.
 
-        All but the Secret are `stamped`. Raises NameTakenError, ApplyRefusedError.
+        All but the Secrets are `stamped`. Raises NameTakenError, ApplyRefusedError.
         """
         for item in items:
             if "apiVersion" not in item:
@@ -128,12 +128,26 @@ class Applier:
         return True
 
     async def _create_secret(self, item: Object) -> None:
-        """Create the Secret; one that exists is this MiniCluster's own, for its name carries the uid."""
+        """Create a Secret; one that exists is this MiniCluster's own, for its name carries the uid.
+
+        That with tokens is replaced then. Who may delete Secrets reads none; who may patch them could.
+        """
         try:
             await self._api.create(item)
         except ApiError as error:
             if (error.status, error.reason) != (HTTPStatus.CONFLICT, "AlreadyExists"):
                 raise
+            if not item.get("immutable"):
+                await self._replace_secret(item)
+
+    async def _replace_secret(self, item: Object) -> None:
+        about = item["metadata"]
+        try:
+            await self._api.delete(SECRETS, about["namespace"], about["name"])
+        except ApiError as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+        await self._api.create(item)
 
     async def _make(self, name: Name, uid: str, reference: ObjectReference, wanted: Object) -> None:
         try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from minicluster.kube_client.api import APPLY_MANAGER
 from minicluster.kube_client.objects import controller, time_of, version
 from minicluster.plan import JobCondition, JobReport, ObjectKey, ObservedObject
-from minicluster.plan.constants import LABEL_INSTANCE
+from minicluster.plan.constants import ANNOTATION_TOKENS, LABEL_INSTANCE
 from minicluster.plan.objects.names import FLUX_FILES
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ class Dependent:
     """The entry of its managedFields that has what it was created with; None: it has been applied."""
     going: bool
     """Whether it is being deleted."""
+    tokens: str = ""
+    """The generations of tokens in its annotation, if it has that."""
 
     def observed(self) -> ObservedObject:
         """Return the record that `plan()` gets."""
@@ -86,6 +88,7 @@ def dependent(kind: str, item: Object) -> Dependent:
         shared=len(ours) < len(entries),
         creation=_creation(metadata.get("managedFields") or ()),
         going="deletionTimestamp" in metadata,
+        tokens=(metadata.get("annotations") or {}).get(ANNOTATION_TOKENS, ""),
     )
 
 

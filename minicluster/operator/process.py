@@ -13,7 +13,8 @@ from minicluster.kube_client import service_process, watch
 from minicluster.kube_client.client import ApiClient
 from minicluster.kube_client.errors import KubernetesError
 from minicluster.kube_client.resources import LEASES
-from minicluster.lead_client import key_store, metrics_key_store
+from minicluster.lead_client import key_store, purpose_key_store
+from minicluster.lead_client.purpose_keys import PUBLISHED
 from minicluster.operator import crd_check, handlers, health
 from minicluster.operator.cache import Cache
 from minicluster.operator.controller import Controller
@@ -181,14 +182,17 @@ class _Operator:
         """Return the watches of leads and of pods' Events, and the controller."""
         own_namespace = self._settings.own_namespace
         authority = await key_store.authority(client, own_namespace)
-        await metrics_key_store.publish(client, own_namespace, authority.metrics())
-        cluster_site = await site(client, operator_namespace=own_namespace)
+        generations = self._settings.generations
+        for each in PUBLISHED:
+            keys = authority.purpose(each, generations.of(each))
+            await purpose_key_store.publish(client, own_namespace, keys)
+        cluster_site = await site(client, operator_namespace=own_namespace, generations=generations)
 
         def changed(name: Name) -> None:
             controller.changed(name)
 
         def fresh_keys(subject: Subject) -> FreshKeys:
-            lead_keys = authority.issue(subject.uid, subject.lead_hosts)
+            lead_keys = authority.issue(subject.uid, subject.lead_hosts, generations)
             return FreshKeys(curve.generate(), lead_keys)
 
         leads = LeadWatch(self._cache, authority, changed, cluster_site.lead_api_port)

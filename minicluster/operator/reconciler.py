@@ -28,6 +28,7 @@ from minicluster.operator.planned import PlanInputs
 from minicluster.operator.records import LeadReport, Unreachable
 from minicluster.operator.status_writer import StatusWriter
 from minicluster.plan import ApplyRefusal, ObjectKey, Observed, ObservedObject, Plan
+from minicluster.plan.objects import token_secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -172,7 +173,8 @@ class Reconciler:
     ) -> Observed:
         """Return what exists. The Secret is made before the Job: where there is a Job, there is a Secret."""
         uid = subject.uid
-        objects = [each.observed() for each in self._cache.dependents.of(name)]
+        known = list(self._cache.dependents.of(name))
+        objects = [each.observed() for each in known]
         objects += self._cache.conflicts.get(name, {}).values()
         shared = self._cache.dependents.get(shared_flux_files.reference(name.namespace))
         if shared is not None and not shared.owner_uid:
@@ -186,6 +188,7 @@ class Reconciler:
         answers = self._cache.answers.get(name, {}) if ours else {}
         return Observed(
             objects=tuple(objects),
+            tokens=next((each.tokens for each in known if each.tokens and each.owner_uid == uid), ""),
             job=self._cache.dependents.job_of(name) if ours else None,
             pods=self._cache.pods.reports(name, job.uid) if job and ours else (),
             brokers=lead.report if isinstance(lead, LeadReport) else None,
@@ -202,12 +205,12 @@ class Reconciler:
     async def _decide(self, name: Name, read: ReadDocument, observed: Observed) -> Plan:
         """Return the plan; its objects have their digests, or are digest stubs if all are as applied."""
         with self._meter.step("decide"):
-            made = observed.find(read.subject.secret)
+            site, now = self._options.site, self._options.now()
+            made = observed.find(read.subject.secret) and not token_secret.is_due(observed, site)
             keys = None if made else self._options.fresh_keys(read.subject)
             standing = self._built.get(name)
             if standing and not self._applier.stand(name, read.subject.uid, standing.stubs()):
                 standing = None
-            site, now = self._options.site, self._options.now()
             found = await read.plan(PlanInputs(observed, site, keys, now, standing))
             if found.built is not None:
                 self._built[name] = found.built

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from minicluster.plan.objects.keys import FIRST_GENERATIONS, Generations
+
 if TYPE_CHECKING:
     from minicluster.kube_client.access import Access
     from minicluster.kube_client.logs import LogFormat, LogLevel
@@ -33,3 +35,5 @@ class OperatorSettings:
     """The name of this process in the Lease; no other operator has it."""
     own_namespace: str = ""
     """The namespace of its pod, from which NetworkPolicies admit it to the lead API; empty: no pod."""
+    generations: Generations = FIRST_GENERATIONS
+    """Of the tokens for the lead API."""

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from minicluster.kube_client import discovery
 from minicluster.plan import Site
+from minicluster.plan.objects.keys import FIRST_GENERATIONS
 
 if TYPE_CHECKING:
     from minicluster.kube_client.discovery import Readable
+    from minicluster.plan.objects.keys import Generations
 
 IMAGE_VOLUMES_SINCE = (1, 35)
 """The version from which images can be mounted as volumes without a feature gate (KEP-4639)."""
@@ -17,11 +19,17 @@ SCALING_TOLERANCE_SINCE = (1, 35)
 """The version from which an autoscaler's tolerance can be set without a feature gate (KEP-4951)."""
 
 
-async def site(client: Readable, namespace: str = "default", *, operator_namespace: str = "") -> Site:
+async def site(
+    client: Readable,
+    namespace: str = "default",
+    *,
+    operator_namespace: str = "",
+    generations: Generations = FIRST_GENERATIONS,
+) -> Site:
     """Return the site of a cluster by its version; there the leads have a lead API.
 
-    `namespace` is for documents without one. Only pods of `operator_namespace` may use
-    the lead API, as operator or metrics adapter. Raises ApiError, ApiUnreachableError.
+    `namespace` is for documents without one. Only pods of `operator_namespace` may use the lead API, as
+    operator, metrics adapter or RESTful API. Raises ApiError, ApiUnreachableError.
     """
     version = await discovery.version(client)
     return Site(
@@ -30,4 +38,5 @@ async def site(client: Readable, namespace: str = "default", *, operator_namespa
         scaling_tolerance=version >= SCALING_TOLERANCE_SINCE,
         operator_namespace=operator_namespace,
         lead_api=True,
+        generations=generations,
     )

@@ -20,6 +20,7 @@ MANAGER = "minicluster"
 # The pods that may use the lead API, by their LABEL_NAME.
 OPERATOR_APPLICATION = "minicluster-operator"
 METRICS_APPLICATION = "minicluster-metrics-adapter"
+REST_APPLICATION = "minicluster-rest"
 
 LABEL_SELECTOR = "hpa-selector"
 """The label of broker pods by which the scale subresource selects them (the reference's name)."""
@@ -41,6 +42,7 @@ STATE_DIR = f"{STATE_VOLUME}/state"
 SHARED_MEMORY = "/dev/shm"  # noqa: S108  # a mount point, not a temporary file
 MUNGE_DIR = "/etc/munge"
 METRICS_TLS_DIR = "/etc/minicluster-metrics-tls"
+TOKENS_DIR = "/etc/minicluster-tokens"
 CURVE_FILE = "curve.cert"
 # Beside the certificate, where there is a lead API.
 LEAD_CERTIFICATE = "door.crt"
@@ -48,6 +50,9 @@ LEAD_KEY = "door.key"
 LEAD_TOKEN = "door.token"  # noqa: S105  # the name of a file
 METRICS_TOKEN = "metrics.token"  # noqa: S105  # the name of a file
 START_SCRIPT = "start.sh"
+
+ANNOTATION_TOKENS = "minicluster.flux-framework.org/tokens"
+"""On the PodDisruptionBudget: the generations of the tokens in the second Secret, written before it."""
 
 # The exit-code contract of the start script. Pods with these codes are counted and replaced; every other code
 # fails the MiniCluster. 75: a follower that ended before its instance did; 137 and 143: killed, terminated.

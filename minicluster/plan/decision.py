@@ -9,7 +9,14 @@ from broker_config.formats.errors import ParseError
 from minicluster.plan.constants import FINALIZER, KIND, ConditionType, Reason
 from minicluster.plan.errors import unplannable
 from minicluster.plan.lifecycle import deletion, saving, shrinking
-from minicluster.plan.objects import autoscaler, curve_secret, job, objects, shared_flux_files
+from minicluster.plan.objects import (
+    autoscaler,
+    curve_secret,
+    job,
+    objects,
+    shared_flux_files,
+    token_secret,
+)
 from minicluster.plan.records import ObjectKey, Plan
 from minicluster.plan.status import (
     conditions,
@@ -66,7 +73,8 @@ def plan(
 
     `cluster.status` is the stored status. `fresh_keys` are used only where no Secret is observed:
     the brokers' unless the document has a certificate, those of the lead API where the site has one. Where
-    they are missing then, KeysNeededError is raised. A caller that plans often passes a `build` that caches
+    they are missing then, KeysNeededError is raised. The tokens among them are also used where others than
+    the site's are observed. A caller that plans often passes a `build` that caches
     its results. Raises UnplannableError where the document asks for too much.
 
     A MiniCluster that another controller manages, or that is being deleted, is only saved if need be.
@@ -106,6 +114,8 @@ def _planned(
         if observed.find(scaler) != autoscaler.own(cluster, observed):
             built = tuple(each for each in built if objects.key_of(each) != scaler)
         state = evaluate(cluster, observed, [secret, *wanted], resize, save)
+        if token_secret.is_due(observed, site) and _may_apply(state):
+            built = _with_tokens(cluster, observed, site, fresh_keys, built)
         if observed.find(secret) is None and _may_apply(state):
             built = (_secret(cluster, site, fresh_keys), *built)
         return _decide(state, built, site, now)
@@ -175,6 +185,21 @@ def _times(number: int) -> str:
 
 def _secret(cluster: MiniCluster, site: Site, keys: FreshKeys | None) -> Object:
     return curve_secret.build(cluster, site, curve_secret.files(cluster, site, keys))
+
+
+def _with_tokens(
+    cluster: MiniCluster, observed: Observed, site: Site, keys: FreshKeys | None, built: tuple[Object, ...]
+) -> tuple[Object, ...]:
+    """Return the objects with the second Secret: before a new Job, whose pods find it then, else later.
+
+    Brokers that run need it least of all: a quota that refuses it keeps nothing else back.
+    """
+    secret = token_secret.build(cluster, site, keys)
+    if secret is None:
+        return built
+    kind = "Job" if observed.job is None else "PodDisruptionBudget"
+    index = next(number for number, each in enumerate(built) if each["kind"] == kind)
+    return (*built[:index], secret, *built[index:])
 
 
 def _may_apply(state: ReconcileState) -> bool:

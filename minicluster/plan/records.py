@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from minicluster.flux_zips import INSTALLED, FluxFiles
-from minicluster.plan.constants import CONFIG_DIR, CURVE_DIR, CURVE_FILE, LEAD_API_PORT, RUN_DIR
+from minicluster.plan.constants import (
+    CONFIG_DIR,
+    CURVE_DIR,
+    CURVE_FILE,
+    LEAD_API_PORT,
+    RUN_DIR,
+    TOKENS_DIR,
+)
+from minicluster.plan.objects.keys import FIRST_GENERATIONS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -15,6 +23,7 @@ if TYPE_CHECKING:
     from minicluster.document import SaveStatus
     from minicluster.plan.constants import Reason
     from minicluster.plan.objects.fields import Object
+    from minicluster.plan.objects.keys import Generations
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +45,14 @@ class Site:
     lead_api: bool = False
     """Whether there is an operator, and so a lead API for it."""
     lead_api_port: int = LEAD_API_PORT
+    generations: Generations = FIRST_GENERATIONS
+    """Of the tokens for the lead API."""
     config_dir: str = CONFIG_DIR
     """Where brokers find their settings."""
     curve_dir: str = CURVE_DIR
     """Where brokers find the certificate."""
+    tokens_dir: str = TOKENS_DIR
+    """Where the lead finds the tokens of its API for single purposes."""
     label_output: bool = False
     """Whether each line of the main command's output begins with its task's rank."""
     passes_input: bool = False
@@ -251,6 +264,8 @@ class Observed:
 
     objects: tuple[ObservedObject, ...] = ()
     """The Secret is among them once it existed, or its creation was accepted."""
+    tokens: str = ""
+    """The generations of the tokens in its second Secret, as an annotation has them; empty: it has none."""
     job: JobReport | None = None
     pods: tuple[PodReport, ...] = ()
     brokers: BrokerReport | None = None

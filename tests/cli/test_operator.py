@@ -12,6 +12,7 @@ import yaml
 from minicluster.cli.main import run
 from minicluster.kube_client.access import Access
 from minicluster.operator.settings import OperatorSettings
+from minicluster.plan.objects.keys import Generations
 
 Start = Callable[..., OperatorSettings]
 
@@ -82,6 +83,13 @@ OPTIONS = [
     pytest.param("-A", "lease", ("research", "minicluster-operator"), id="lease-in-its-own"),
     pytest.param("--lease flux/one", "lease", ("flux", "one"), id="a-named-lease"),
     pytest.param("--no-leader-election", "lease", None, id="no-leader-election"),
+    pytest.param("--token-generation jobs=2", "generations", Generations(jobs=2), id="token-generation"),
+    pytest.param(
+        "--token-generation jobs=2 --token-generation metrics=3",
+        "generations",
+        Generations(metrics=3, jobs=2),
+        id="several-token-generations",
+    ),
     pytest.param("--listen :9090", "listen", ("", 9090), id="every-address"),
     pytest.param("--listen [::1]:0", "listen", ("::1", 0), id="ipv6"),
     pytest.param("--log-format json", "log_format", "json", id="log-format"),
@@ -111,6 +119,9 @@ def test_two_operators_never_have_one_identity(start: Start) -> None:
 
 WRONG = [
     pytest.param("-A -n x", "give --namespace or --all-namespaces, not both", id="namespaces"),
+    pytest.param("--token-generation jobs", "jobs: needed is metrics=N, jobs=N or burst=N", id="no number"),
+    pytest.param("--token-generation jobs=0", "jobs=0: needed is metrics=N, jobs=N", id="number from 1"),
+    pytest.param("--token-generation all=2", "all=2: needed is metrics=N, jobs=N", id="no purpose"),
     pytest.param("--lease a/b --no-leader-election", "give --lease or --no-leader-election", id="election"),
     pytest.param("--lease here", "here: needed is NAMESPACE/NAME", id="lease"),
     pytest.param("--lease a/b/c", "a/b/c: needed is NAMESPACE/NAME", id="lease-with-more"),

@@ -9,7 +9,7 @@ from metrics_api.adapter.authority_store import SECRET as SERVING_SECRET
 from metrics_api.adapter.registration import NAMES
 from metrics_api.names import METRICS
 from minicluster.lead_client.key_store import SECRET
-from minicluster.lead_client.metrics_keys import SECRET as METRICS_SECRET
+from minicluster.lead_client.purpose_keys import secret_name
 from minicluster.plan.objects.names import FLUX_FILES
 from tests.deploy.files import INSTALL, NAMESPACED, ROOT, Object, objects, of_kind, the
 
@@ -17,7 +17,8 @@ MANIFESTS = pytest.mark.parametrize("manifest", [INSTALL, NAMESPACED], ids=lambd
 OPERATOR = "minicluster-operator"
 ROLES = ("ClusterRole", "Role")
 APPLIED = {"get", "list", "watch", "create", "patch"}
-OWN_SECRETS = ([SECRET], [METRICS_SECRET], [SERVING_SECRET])
+METRICS_SECRET, JOBS_SECRET = secret_name("metrics"), secret_name("jobs")
+OWN_SECRETS = ([SECRET], [METRICS_SECRET], [METRICS_SECRET, JOBS_SECRET], [SERVING_SECRET])
 ADAPTER = "minicluster-operator-adapter"
 EXPECTED = {
     "flux-framework.org/miniclusters": {"get", "list", "watch", "patch", "delete"},  # patch: the finalizer
@@ -27,7 +28,7 @@ EXPECTED = {
     "/configmaps": APPLIED,
     "/services": APPLIED,
     "/pods": APPLIED | {"delete"},
-    "/secrets": {"create"},
+    "/secrets": {"create", "delete"},  # delete: tokens are replaced so, and never read
     "networking.k8s.io/networkpolicies": APPLIED,
     "policy/poddisruptionbudgets": APPLIED,
     "autoscaling/horizontalpodautoscalers": APPLIED | {"delete"},
@@ -59,7 +60,7 @@ def test_of_secrets_only_its_own_keys_can_be_read(manifest: Path) -> None:
     assert list(grants([role])) == [
         ("/secrets", {"create"}, None),
         ("/secrets", {"get"}, [SECRET]),
-        ("/secrets", {"patch"}, [METRICS_SECRET]),
+        ("/secrets", {"patch"}, [METRICS_SECRET, JOBS_SECRET]),
     ]
 
 
@@ -141,7 +142,10 @@ def test_no_role_reads_other_secrets_or_runs_commands_in_pods(manifest: Path) ->
         for verb in verbs
         if names not in OWN_SECRETS
     ]
-    assert {pair for pair in granted if pair[0] == "/secrets"} == {("/secrets", "create")}
+    assert {pair for pair in granted if pair[0] == "/secrets"} == {
+        ("/secrets", "create"),
+        ("/secrets", "delete"),
+    }
     assert {resource for resource, _ in granted if resource.startswith("/pods")} == {"/pods"}
 
 

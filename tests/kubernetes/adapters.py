@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from minicluster.lead_client.keys import LeadAuthority
+from minicluster.lead_client.purpose_keys import METRICS
 from minicluster.plan.constants import LEAD_API_PORT
 from tests.devcluster import Api, ControlPlane, until
 from tests.kubernetes import operators
@@ -151,7 +152,7 @@ def aggregated(api: Api, name: str, address: str, port: int, service: str, log: 
 
 def leave_keys(api: Api, authority: LeadAuthority) -> None:
     """Leave the keys for lead brokers, as an operator in the cluster does."""
-    item = authority.metrics().secret(SYSTEM)
+    item = authority.purpose(METRICS).secret(SYSTEM)
     api.apply(f"/api/v1/namespaces/{SYSTEM}/secrets/{item['metadata']['name']}", item)
 
 

@@ -19,6 +19,7 @@ from minicluster.lead_client import key_store
 from minicluster.lead_client.errors import LeadKeysError
 from minicluster.lead_client.key_store import SECRET, of_file, of_secret
 from minicluster.lead_client.keys import LeadAuthority
+from minicluster.lead_client.purpose_keys import METRICS
 from tests.operator import virtual_time
 from tests.operator.memory_api import MemoryApi
 
@@ -77,8 +78,8 @@ class TestWhatTheyOpen:
     def test_the_token_for_metrics_is_another_one_and_the_adapters(self) -> None:
         """Who has the key for metrics makes it, and cannot make the door's own."""
         keys = OURS.issue(UID)
-        assert keys.metrics_token == OURS.metrics().token(UID)
-        assert keys.metrics_token not in (keys.token, OURS.metrics().token("another"))
+        assert keys.metrics_token == OURS.purpose(METRICS).token(UID)
+        assert keys.metrics_token not in (keys.token, OURS.purpose(METRICS).token("another"))
 
     def test_another_operator_has_other_tokens(self) -> None:
         assert LeadAuthority.make().token(UID) != OURS.token(UID)

@@ -28,7 +28,8 @@ from tests.operator.objects import NAMESPACE
 
 PATIENT = 200.0  # seconds: longer than any retry waits
 KEYS = [
-    FreshKeys(curve.generate(), LeadKeys("certificate", "key", "token", "metrics token")) for _ in range(8)
+    FreshKeys(curve.generate(), LeadKeys("certificate", "key", "token", "metrics", {"jobs.token": each}))
+    for each in "abcdefgh"
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minicluster.plan.constants import Component
+from minicluster.plan.constants import ANNOTATION_TOKENS, Component
 from minicluster.plan.objects import names
 from minicluster.plan.objects.labels import lead_pod, metadata
 
@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 
 
 def build(cluster: MiniCluster, site: Site) -> Object:
-    """Return a budget for the lead alone. (maxUnavailable does not work on pods of a Job.)"""
+    """Return a budget for the lead alone. (maxUnavailable does not work on pods of a Job.)
+
+    It is also the operator's note of which tokens the second Secret has: that one it cannot read.
+    """
+    about = metadata(cluster, site, names.disruption_budget(cluster), Component.BROKER)
+    noted = {"annotations": {ANNOTATION_TOKENS: str(site.generations)}} if site.lead_api else {}
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": metadata(cluster, site, names.disruption_budget(cluster), Component.BROKER),
+        "metadata": {**about, **noted},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": lead_pod(cluster)}},
     }

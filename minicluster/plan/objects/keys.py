@@ -6,9 +6,30 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from broker_config.curve import KeyPair
 
 LEAD_DOMAIN = "door.minicluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Generations:
+    """The generation of each purpose's tokens: a higher one replaces all tokens of that purpose."""
+
+    metrics: int = 1
+    jobs: int = 1
+    burst: int = 1
+
+    def of(self, purpose: str) -> int:
+        """Return that of a purpose."""
+        return {"metrics": self.metrics, "jobs": self.jobs, "burst": self.burst}[purpose]
+
+    def __str__(self) -> str:
+        return f"metrics={self.metrics},jobs={self.jobs},burst={self.burst}"
+
+
+FIRST_GENERATIONS = Generations()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +42,8 @@ class LeadKeys:
     """The operator's token, for all routes."""
     metrics_token: str = field(repr=False)
     """A token with which only metrics can be read."""
+    tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The files of the second Secret: a token for each purpose, that for metrics among them."""
 
 
 @dataclass(frozen=True, slots=True)

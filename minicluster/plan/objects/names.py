@@ -27,8 +27,17 @@ def config_map(cluster: MiniCluster) -> str:
 
 def curve_secret(cluster: MiniCluster) -> str:
     """Return the Secret's name. It has the UID, so an existing Secret is this MiniCluster's own."""
+    return _with_uid(cluster, "curve")
+
+
+def token_secret(cluster: MiniCluster) -> str:
+    """Return the second Secret's name, which has the UID as well."""
+    return _with_uid(cluster, "tokens")
+
+
+def _with_uid(cluster: MiniCluster, what: str) -> str:
     uid = cluster.metadata.uid.replace("-", "")[:12]
-    return f"{cluster.metadata.name}-curve" + (f"-{uid}" if uid else "")
+    return f"{cluster.metadata.name}-{what}" + (f"-{uid}" if uid else "")
 
 
 def job(cluster: MiniCluster) -> str:

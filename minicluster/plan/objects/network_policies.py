@@ -9,6 +9,7 @@ from minicluster.plan.constants import (
     LABEL_NAMESPACE_NAME,
     METRICS_APPLICATION,
     OPERATOR_APPLICATION,
+    REST_APPLICATION,
     Component,
 )
 from minicluster.plan.objects import names
@@ -56,13 +57,13 @@ def _among_own(cluster: MiniCluster) -> Object:
 
 
 def _to_the_lead(site: Site) -> list[Object]:
-    """Return the rule for operator and metrics adapter; none for an operator that is no pod.
+    """Return the rule for operator, metrics adapter and RESTful API; none for an operator that is no pod.
 
     Anybody can label a pod as they do, so the namespace is what counts.
     """
     if not site.operator_namespace:
         return []
-    applications = [OPERATOR_APPLICATION, METRICS_APPLICATION]
+    applications = [OPERATOR_APPLICATION, METRICS_APPLICATION, REST_APPLICATION]
     peer = {
         "namespaceSelector": {"matchLabels": {LABEL_NAMESPACE_NAME: site.operator_namespace}},
         "podSelector": {"matchExpressions": [{"key": LABEL_NAME, "operator": "In", "values": applications}]},

@@ -24,11 +24,14 @@ _RUN = {"MINICLUSTER_RUN": RUN_DIR}
 def build(cluster: MiniCluster, site: Site, *, mounts_flux_files: bool) -> Object:
     """Return the template of the broker pods. It does not depend on `size`: a Job's template is immutable.
 
-    `mounts_flux_files`: whether they mount those of the namespace.
+    `mounts_flux_files`: whether they mount those of the namespace. Pods that release 0.1.0 made do not; nor
+    do they mount the tokens for single purposes.
     """
     pod = cluster.spec.pod
     config = _config(cluster, site, mounts_flux_files=mounts_flux_files)
-    runner = [_runner(cluster, site, config)]
+    tokens = volumes.tokens(cluster, site) if mounts_flux_files else None
+    own = [each for each in (config, tokens) if each]
+    runner = [_runner(cluster, site, own)]
     before = [*flux_view.init_containers(cluster, site), *_sidecars(cluster, site, config)]
     return {
         "metadata": present(
@@ -44,7 +47,7 @@ def build(cluster: MiniCluster, site: Site, *, mounts_flux_files: bool) -> Objec
             topologySpreadConstraints=pod_affinity.topology_spread(cluster),
             initContainers=before,
             containers=runner,
-            volumes=volumes.used(_volumes(cluster, site, config), [*before, *runner]),
+            volumes=volumes.used(_volumes(cluster, site, own), [*before, *runner]),
             imagePullSecrets=pull_secrets(cluster),
         ),
     }
@@ -93,7 +96,7 @@ def _config(cluster: MiniCluster, site: Site, *, mounts_flux_files: bool) -> vol
     return volumes.config(cluster, site)
 
 
-def _runner(cluster: MiniCluster, site: Site, config: volumes.Mounted) -> Object:
+def _runner(cluster: MiniCluster, site: Site, own: list[volumes.Mounted]) -> Object:
     index = document.runner_index(cluster.spec)
     container = cluster.spec.containers[index]
     built = containers.build(
@@ -103,7 +106,7 @@ def _runner(cluster: MiniCluster, site: Site, config: volumes.Mounted) -> Object
         command=["/bin/sh", f"{site.config_dir}/{START_SCRIPT}"],
         traps=True,
         environment=_runner_environment(cluster),
-        mounts=volumes.mounts([*_runner_volumes(cluster, site, config), *volumes.of_document(container)]),
+        mounts=volumes.mounts([*_runner_volumes(cluster, site, own), *volumes.of_document(container)]),
     )
     port = {"name": "broker", "containerPort": cluster.spec.network.port, "protocol": "TCP"}
     others = [each for each in built.get("ports", []) if each["containerPort"] != port["containerPort"]]
@@ -151,16 +154,18 @@ def _shared_volumes(cluster: MiniCluster, site: Site, config: volumes.Mounted) -
     return [*shared, view] if view else shared
 
 
-def _runner_volumes(cluster: MiniCluster, site: Site, config: volumes.Mounted) -> list[volumes.Mounted]:
-    """Return the further volumes of the broker's container: certificate, state, munge key."""
+def _runner_volumes(cluster: MiniCluster, site: Site, own: list[volumes.Mounted]) -> list[volumes.Mounted]:
+    """Return the volumes of the broker's container; `own` is the settings, and the tokens if any."""
     optional = [volumes.state(cluster), volumes.munge(cluster), volumes.metrics_tls(cluster, site)]
+    config, *tokens = own
     return [
         *_shared_volumes(cluster, site, config),
         volumes.curve(cluster, site),
+        *tokens,
         *(mounted for mounted in optional if mounted),
     ]
 
 
-def _volumes(cluster: MiniCluster, site: Site, config: volumes.Mounted) -> list[volumes.Mounted]:
+def _volumes(cluster: MiniCluster, site: Site, own: list[volumes.Mounted]) -> list[volumes.Mounted]:
     given = [each for container in cluster.spec.containers for each in volumes.of_document(container)]
-    return [*_runner_volumes(cluster, site, config), *given]
+    return [*_runner_volumes(cluster, site, own), *given]

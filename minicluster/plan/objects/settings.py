@@ -67,7 +67,8 @@ def broker_settings(cluster: MiniCluster, site: Site) -> to.BrokerSettings:
 
 def _lead_api(cluster: MiniCluster, site: Site) -> to.LeadApiSettings:
     tls = METRICS_TLS_DIR if cluster.spec.autoscaling and cluster.spec.autoscaling.tls_secret else ""
-    return to.LeadApiSettings(site.lead_api_port, site.curve_dir, document.min_size(cluster.spec), tls)
+    smallest = document.min_size(cluster.spec)
+    return to.LeadApiSettings(site.lead_api_port, site.curve_dir, smallest, tls, site.tokens_dir)
 
 
 def service_settings(

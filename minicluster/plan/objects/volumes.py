@@ -58,6 +58,17 @@ def curve(cluster: MiniCluster, site: Site) -> Mounted:
     return _mounted("minicluster-curve", {"secret": source}, site.curve_dir, read_only=True)
 
 
+def tokens(cluster: MiniCluster, site: Site) -> Mounted | None:
+    """Return the directory with the tokens for single purposes; None: no lead API.
+
+    Its Secret may be made, or replaced, while the pod runs.
+    """
+    if not site.lead_api:
+        return None
+    source = {"secretName": names.token_secret(cluster), "defaultMode": READ_BY_OWNER, "optional": True}
+    return _mounted("minicluster-tokens", {"secret": source}, site.tokens_dir, read_only=True)
+
+
 def run() -> Mounted:
     """Return the volume with the broker's socket, which sidecars share."""
     return _mounted("minicluster-run", {"emptyDir": {}}, RUN_VOLUME)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from minicluster.lead_client.keys import LeadAuthority
+from minicluster.lead_client.purpose_keys import METRICS
 
 T = TypeVar("T")
 Numbers = Iterable[tuple[str, Mapping[str, str], float]]
@@ -94,7 +95,7 @@ class Leads:
         """Add a lead for the MiniCluster with this UID, at the next address of this machine."""
         third, fourth = divmod(len(self.all), 250)
         address = f"127.7.{third}.{fourth + 1}"
-        lead = Lead(uid, address, self.authority.metrics().token(uid))
+        lead = Lead(uid, address, self.authority.purpose(METRICS).token(uid))
         self.open(lead)
         self.all.append(lead)
         return lead

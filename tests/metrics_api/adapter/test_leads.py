@@ -14,6 +14,7 @@ from metrics_api.answers.errors import UnavailableError
 from minicluster.kube_client import objects
 from minicluster.lead_client import broker_pods
 from minicluster.lead_client.keys import LeadAuthority
+from minicluster.lead_client.purpose_keys import METRICS
 from tests.metrics_api.adapter import played
 from tests.metrics_api.adapter.played import Lead
 
@@ -47,7 +48,7 @@ def using(
 
     async def whole() -> None:
         found = Leads(playing.port, refused, lambda: NOW)
-        await found.use(playing.authority.metrics())
+        await found.use(playing.authority.purpose(METRICS))
         try:
             await work(found)
         finally:
@@ -205,7 +206,7 @@ def test_the_leads_own_token_is_never_sent(playing: played.Leads, lead: Lead) ->
 def test_other_keys_count_from_the_next_request_on(playing: played.Leads, lead: Lead) -> None:
     async def work(leads: Leads) -> None:
         await leads.ask(NAME, lead_pod(lead))
-        await leads.use(LeadAuthority.make().metrics())
+        await leads.use(LeadAuthority.make().purpose(METRICS))
         with pytest.raises(UnavailableError, match="has another operator's certificate"):
             await leads.ask(NAME, lead_pod(lead))
 

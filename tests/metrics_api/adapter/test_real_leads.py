@@ -13,6 +13,7 @@ from metrics_api.answers.errors import UnavailableError
 from metrics_api.names import ADDS
 from minicluster.kube_client.objects import Name
 from minicluster.lead_client.keys import LeadAuthority
+from minicluster.lead_client.purpose_keys import METRICS
 from tests.lead.conftest import engine, flux, lay_out, pods
 from tests.lead.pods import Pods
 from tests.metrics_api.adapter.scene import cluster, pod
@@ -65,7 +66,7 @@ def test_what_waits_on_a_real_lead_is_what_is_answered(pods: Callable[..., Pods]
 
     async def work() -> None:
         leads = Leads(lead.lead_api.port)
-        await leads.use(authority.metrics())
+        await leads.use(authority.purpose(METRICS))
         known = objects()
         lead_of_it = known.lead(NAME)
         assert lead_of_it is not None

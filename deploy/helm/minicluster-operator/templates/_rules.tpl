@@ -35,11 +35,11 @@ audit log.
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, create, patch, delete]
-# The certificates of brokers and leads. They are written once and never read: the one Secret that the operator may
-# get is its own (door-rbac.yaml).
+# The certificates of brokers and leads, and tokens for single purposes, which are replaced by delete and create. None is
+# ever read: the one Secret that the operator may get is its own (door-rbac.yaml).
 - apiGroups: [""]
   resources: [secrets]
-  verbs: [create]
+  verbs: [create, delete]
 # Who may connect to the pods.
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]

@@ -18,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from minicluster.lead_client import key_store
 from minicluster.lead_client.keys import LeadAuthority
+from minicluster.lead_client.purpose_keys import METRICS
 from minicluster.plan import lead_dns_name
 from minicluster.plan.constants import LEAD_API_PORT
 from tests.devcluster import ControlPlane, until
@@ -59,7 +60,7 @@ def autoscale(live: Live, how: str) -> None:
 def scrape(live: Live, keys: LeadAuthority) -> dict[str, float]:
     """Read the lead's metrics without labels as Prometheus does, by its own parser."""
     uid, address = live.item["metadata"]["uid"], live.pods.by_rank()[0]["status"]["podIP"]
-    metrics = keys.metrics()
+    metrics = keys.purpose(METRICS)
     connection = http.client.HTTPSConnection(address, LEAD_API_PORT, timeout=SECONDS)
     plain = socket.create_connection((address, LEAD_API_PORT), SECONDS)
     connection.sock = metrics.trust().wrap_socket(plain, server_hostname=lead_dns_name(uid))

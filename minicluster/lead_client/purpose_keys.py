@@ -1,8 +1,8 @@
-"""The keys by which the metrics adapter reads the metrics of lead servers, and can do nothing else.
+"""The keys by which a service asks lead servers for one purpose, and can do nothing else there.
 
-The operator derives the key from its own (`LeadAuthority.metrics`) and stores it in a Secret that the adapter
-may read. With it the adapter can verify each lead server and make its token for metrics. The token for the
-operator's commands cannot be derived from it.
+The operator derives one for each purpose from its own (`LeadAuthority.purpose`), and stores those of METRICS
+and JOBS in a Secret each, which one service may read. With it the service can verify each lead server, and
+make its token for that purpose. No other token can be derived from it.
 """
 
 from __future__ import annotations
@@ -17,38 +17,49 @@ from typing import TYPE_CHECKING, Self
 
 from minicluster.kube_client.resources import SECRETS
 from minicluster.lead_client.errors import LeadKeysError
+from minicluster.lead_server.purposes import BURST, JOBS, METRICS
 from minicluster.plan.constants import LABEL_NAME, OPERATOR_APPLICATION
 
 if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
 
-SECRET = "minicluster-metrics"  # noqa: S105  # a Secret's name
+__all__ = ["BURST", "JOBS", "METRICS", "PurposeKeys", "secret_name"]
+PUBLISHED = (METRICS, JOBS)
 AUTHORITY_FILE = "ca.crt"
-KEY_FILE = "metrics.key"
 KEY_BYTES = 32
-PURPOSE = b"metrics"
+
+
+def secret_name(purpose: str) -> str:
+    """Return the name of the Secret with a purpose's keys, in the operator's namespace."""
+    return f"minicluster-{purpose}"
 
 
 @dataclass(frozen=True, slots=True)
-class MetricsKeys:
-    """The keys of the metrics adapter."""
+class PurposeKeys:
+    """The keys of one purpose."""
 
+    purpose: str
     authority: str
     """The authority that signs the lead servers' certificates (PEM)."""
     key: bytes = field(repr=False)
-    """The key of their tokens for metrics."""
+    """The key of their tokens for this purpose."""
 
     @classmethod
-    def derive(cls, authority: str, token_key: bytes) -> Self:
-        """Return those that belong to an operator's own token key, which cannot be computed from them."""
-        return cls(authority, hmac.new(token_key, PURPOSE, hashlib.sha256).digest())
+    def derive(cls, purpose: str, authority: str, token_key: bytes, generation: int = 1) -> Self:
+        """Return those that belong to an operator's own token key, which cannot be computed from them.
+
+        Each generation has others.
+        """
+        text = purpose if generation == 1 else f"{purpose}/{generation}"
+        return cls(purpose, authority, hmac.new(token_key, text.encode(), hashlib.sha256).digest())
 
     @classmethod
-    def of_secret(cls, item: Object) -> Self:
+    def of_secret(cls, purpose: str, item: Object) -> Self:
         """Return those in the operator's Secret. Raises LeadKeysError."""
         try:
             data = {name: b64decode(text) for name, text in (item.get("data") or {}).items()}
-            found = cls(data[AUTHORITY_FILE].decode(), bytes.fromhex(data[KEY_FILE].decode()))
+            key = bytes.fromhex(data[_key_file(purpose)].decode())
+            found = cls(purpose, data[AUTHORITY_FILE].decode(), key)
             found.trust()
         except KeyError as error:
             raise LeadKeysError(f"{error.args[0]} is missing") from None
@@ -59,13 +70,13 @@ class MetricsKeys:
         return found
 
     def secret(self, namespace: str) -> Object:
-        """Return the Secret in which the operator keeps them for the adapter."""
-        files = {AUTHORITY_FILE: self.authority, KEY_FILE: self.key.hex()}
+        """Return the Secret in which the operator keeps them for the service."""
+        files = {AUTHORITY_FILE: self.authority, _key_file(self.purpose): self.key.hex()}
         return {
             "apiVersion": SECRETS.version,
             "kind": SECRETS.kind,
             "metadata": {
-                "name": SECRET,
+                "name": secret_name(self.purpose),
                 "namespace": namespace,
                 "labels": {LABEL_NAME: OPERATOR_APPLICATION},
             },
@@ -74,7 +85,7 @@ class MetricsKeys:
         }
 
     def token(self, uid: str) -> str:
-        """Return the token for metrics that the lead server of the MiniCluster with this UID accepts."""
+        """Return the token for this purpose that the lead of the MiniCluster with this UID accepts."""
         return hmac.new(self.key, uid.encode(), hashlib.sha256).hexdigest()
 
     def trust(self) -> ssl.SSLContext:
@@ -83,3 +94,7 @@ class MetricsKeys:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_verify_locations(cadata=self.authority)
         return context
+
+
+def _key_file(purpose: str) -> str:
+    return f"{purpose}.key"

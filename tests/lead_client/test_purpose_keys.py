@@ -7,37 +7,37 @@ from typing import Any
 import pytest
 
 from minicluster.kube_client.errors import ApiError, ApiUnreachableError
-from minicluster.lead_client import metrics_key_store
+from minicluster.lead_client import purpose_key_store
 from minicluster.lead_client.errors import LeadKeysError
 from minicluster.lead_client.keys import LeadAuthority
-from minicluster.lead_client.metrics_keys import MetricsKeys
+from minicluster.lead_client.purpose_keys import METRICS, PurposeKeys
 
 AUTHORITY = LeadAuthority.make()
 
 
 def test_what_is_stored_is_what_is_read() -> None:
-    keys = AUTHORITY.metrics()
+    keys = AUTHORITY.purpose(METRICS)
     item = keys.secret("system")
-    assert MetricsKeys.of_secret(item) == keys
+    assert PurposeKeys.of_secret(METRICS, item) == keys
     assert (item["metadata"]["name"], item["metadata"]["namespace"]) == ("minicluster-metrics", "system")
 
 
 def test_a_token_is_a_miniclusters_own_and_not_the_one_for_orders() -> None:
-    keys = AUTHORITY.metrics()
-    assert keys.token("a") == AUTHORITY.metrics().token("a")
+    keys = AUTHORITY.purpose(METRICS)
+    assert keys.token("a") == AUTHORITY.purpose(METRICS).token("a")
     assert len({keys.token("a"), keys.token("b"), AUTHORITY.token("a"), AUTHORITY.token("b")}) == 4
 
 
 def test_nothing_of_the_operators_own_keys_is_given() -> None:
     files = AUTHORITY.files()
-    given = str(AUTHORITY.metrics().secret("system"))
+    given = str(AUTHORITY.purpose(METRICS).secret("system"))
     for name in ("ca.key", "token.key"):
         assert b64encode(files[name].encode()).decode() not in given
         assert files[name] not in given
 
 
 def test_the_key_does_not_show() -> None:
-    keys = AUTHORITY.metrics()
+    keys = AUTHORITY.purpose(METRICS)
     assert keys.key.hex() not in repr(keys)
     assert repr(keys.key) not in repr(keys)
 
@@ -53,13 +53,13 @@ def test_the_key_does_not_show() -> None:
     ],
 )
 def test_what_is_wrong_with_the_secret_is_reported(changes: dict[str, str | None], fields: str) -> None:
-    item = AUTHORITY.metrics().secret("system")
+    item = AUTHORITY.purpose(METRICS).secret("system")
     for name, text in changes.items():
         del item["data"][name]
         if text is not None:
             item["data"][name] = b64encode(text.encode()).decode()
     with pytest.raises(LeadKeysError, match=fields):
-        MetricsKeys.of_secret(item)
+        PurposeKeys.of_secret(METRICS, item)
 
 
 class Api:
@@ -77,13 +77,13 @@ class Api:
 
 
 def publish(api: Api, namespace: str = "system") -> None:
-    asyncio.run(metrics_key_store.publish(api, namespace, AUTHORITY.metrics()))
+    asyncio.run(purpose_key_store.publish(api, namespace, AUTHORITY.purpose(METRICS)))
 
 
 def test_the_operator_leaves_them_in_its_namespace() -> None:
     api = Api()
     publish(api)
-    assert api.applied == [AUTHORITY.metrics().secret("system")]
+    assert api.applied == [AUTHORITY.purpose(METRICS).secret("system")]
 
 
 def test_outside_of_a_cluster_nowhere() -> None:
@@ -94,7 +94,7 @@ def test_outside_of_a_cluster_nowhere() -> None:
 
 @pytest.mark.parametrize("error", [ApiUnreachableError("away"), ApiError(429, "TooManyRequests", "later")])
 def test_an_api_server_that_is_away_is_waited_for(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics_key_store, "RETRY_DELAY", 0.0)
+    monkeypatch.setattr(purpose_key_store, "RETRY_DELAY", 0.0)
     api = Api(error)
     publish(api)
     assert len(api.applied) == 1
