@@ -1,7 +1,8 @@
 """The instances that the suite runs on: the embedded one always, real Flux where it is installed.
 
 Each is there once for every adapter of `BrokerLink`. "relay" is the embedded one, spoken to as an instance in
-a far pod is: in lines, through its relay. "handle" is real Flux, by its bindings in this process.
+a far pod is: in lines, through its relay. "handle" is real Flux, by its bindings in this process. "lead" and
+"lead-handle" are both, through the lead's API with a token for jobs.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-OF_FLUX = ("flux", "handle")
+OF_FLUX = ("flux", "handle", "lead-handle")
 
 
-@pytest.fixture(scope="session", params=["embedded", "relay", "flux", "handle"])
+@pytest.fixture(scope="session", params=["embedded", "relay", "lead", "flux", "handle", "lead-handle"])
 def engine(request: pytest.FixtureRequest) -> str:
     """Name the engine and the way to it; real Flux is asked for only where it is on PATH."""
     name: str = request.param
@@ -34,7 +35,7 @@ def engine(request: pytest.FixtureRequest) -> str:
     try:
         if name in OF_FLUX:
             real_flux()
-        if name == "handle":
+        if name in ("handle", "lead-handle"):
             bindings.need(real_flux())
     except (NoEngine, ImportError) as reason:
         pytest.skip(str(reason))

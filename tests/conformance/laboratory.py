@@ -16,19 +16,23 @@ from typing import TYPE_CHECKING
 from broker_config import curve
 from minicluster.instance.connection import connect
 from minicluster.instance.errors import InstanceError
+from minicluster.instance.links.embedded import EmbeddedLink
 from minicluster.instance.links.lines import LinesEndpoint
 from minicluster.instance.links.process_channel import ProcessChannel
 from minicluster.instance.rpc_instance import RpcInstance
 from tests.conformance.bindings import HandleEndpoint
+from tests.conformance.lead_api import LeadApi
 from tests.devcluster.waiting import until
 from tests.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from minicluster.broker_link.link import LeadLink
     from minicluster.instance.port import Instance
 
 HOSTS = ("mc-0", "mc-1")
+BY_LEAD = ("lead", "lead-handle")
 DEADLINE = 20.0
 SORTED_JSON = Path(__file__).with_name("sorted_json.py")
 R = {
@@ -72,7 +76,8 @@ class CommandOutput:
 class Laboratory:
     """Two brokers, mc-0 and mc-1, with two cores and a GPU each; `flux` is the folder of its command.
 
-    The port reaches them by the adapter of `reached`: "embedded", "relay", "flux" (its helper) or "handle".
+    The port reaches them by the adapter of `reached`: "embedded", "relay", "flux" (its helper), "handle"; by
+    "lead" and "lead-handle" through the lead's API in front of the embedded broker, or of such a handle.
     """
 
     engine: str
@@ -81,6 +86,7 @@ class Laboratory:
     extra: str = ""
     reached: str = ""
     brokers: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    lead_api: LeadApi | None = None
 
     @property
     def uri(self) -> str:
@@ -148,12 +154,18 @@ class Laboratory:
             time.sleep(0.02)
 
     def _connect(self) -> Instance:
+        if self.reached in BY_LEAD:
+            self.lead_api = self.lead_api or LeadApi(self._lead_link, self.uri)
+            return self.lead_api.open()
         if self.reached == "handle":
             return RpcInstance(HandleEndpoint(self.uri))
         if self.reached == "relay":
             words = [f"{self.flux}/flux", "minicluster-relay", self.uri]
             return RpcInstance(LinesEndpoint(self.uri, ProcessChannel(words, "the relay")))
         return connect(self.uri, "flux" if self.engine == "flux" else "embedded")
+
+    def _lead_link(self) -> LeadLink:
+        return HandleEndpoint(self.uri).link() if self.engine == "flux" else EmbeddedLink(self.uri)
 
     def _check_alive(self) -> None:
         for rank, broker in self.brokers.items():
@@ -184,6 +196,9 @@ class Laboratory:
 
     def stop(self) -> None:
         """End the instance, by force where it must be."""
+        if self.lead_api is not None:
+            self.lead_api.close()
+            self.lead_api = None
         for rank in sorted(self.brokers):
             self.brokers[rank].terminate()
         for broker in self.brokers.values():
