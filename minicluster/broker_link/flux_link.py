@@ -96,44 +96,14 @@ class FluxLink:
             rpc = self._handle.rpc(topic, payload)
         except OSError as error:
             raise _ours(topic, error) from error
-        rpc.then(self._take_answer, topic, callback)
+        rpc.then(_take_one, topic, callback, self._reactor)
         return self._number
-
-    def _take_answer(self, rpc: Any, topic: str, callback: Callback) -> None:
-        refusal = answer = None
-        try:
-            answer = json.loads(rpc.get_str() or "{}")
-        except OSError as error:
-            refusal = RequestRefused(topic, error.errno or errno.EIO, error.strerror or "")
-        callback(answer, refusal)
-        self._reactor.taken()
 
     def request_submit(self, jobspec: JSON, urgency: int, flags: int, callback: Callback) -> int:
         """Sign a jobspec and submit it as it is."""
         self._number += 1
-        self._submit_async(jobspec, urgency, flags).then(self._take_id, callback)
+        _submit(self._handle, jobspec, urgency, flags).then(_take_one, _SUBMIT, callback, self._reactor)
         return self._number
-
-    def _take_id(self, future: Any, callback: Callback) -> None:
-        refusal = answer = None
-        try:
-            answer = {"id": int(future.get_id())}
-        except OSError as error:
-            words = future.error_string() or error.strerror or ""
-            refusal = RequestRefused(_SUBMIT, error.errno or errno.EIO, words)
-        callback(answer, refusal)
-        self._reactor.taken()
-
-    def _submit_async(self, jobspec: JSON, urgency: int, flags: int) -> Any:
-        import flux.job  # noqa: PLC0415 - 3 MB, and hardly any lead server submits
-
-        waitable = bool(flags & flux.constants.FLUX_JOB_WAITABLE)
-        try:
-            return flux.job.submit_async(
-                self._handle, json.dumps(jobspec), urgency=urgency, waitable=waitable
-            )
-        except OSError as error:
-            raise _ours(_SUBMIT, error) from error
 
     def rpc(self, topic: str, payload: JSON, timeout: float | None = None) -> JSON:
         """Return the one answer."""
@@ -147,7 +117,7 @@ class FluxLink:
 
     def submit(self, jobspec: JSON, urgency: int, flags: int = 0, timeout: float | None = None) -> int:
         """Sign a jobspec and submit it as it is."""
-        future = self._submit_async(jobspec, urgency, flags)
+        future = _submit(self._handle, jobspec, urgency, flags)
         try:
             future.wait_for(_FOR_EVER if timeout is None else timeout)
             return int(future.get_id())
@@ -202,6 +172,30 @@ class FluxLink:
         self._reactor.close()
         self._streams.clear()
         self._log = self._handle = None
+
+
+def _submit(handle: Any, jobspec: JSON, urgency: int, flags: int) -> Any:
+    """Begin to submit a jobspec; the future has `get_id`. Raises RequestRefused, InstanceGone."""
+    import flux.job  # noqa: PLC0415 - 3 MB, and hardly any lead server submits
+
+    waitable = bool(flags & flux.constants.FLUX_JOB_WAITABLE)
+    try:
+        return flux.job.submit_async(handle, json.dumps(jobspec), urgency=urgency, waitable=waitable)
+    except OSError as error:
+        raise _ours(_SUBMIT, error) from error
+
+
+def _take_one(future: Any, topic: str, callback: Callback, reactor: _Reactor) -> None:
+    """Pass the one answer to its callback; an exception here would end the reactor with an error."""
+    refusal = answer = None
+    try:
+        is_id = topic == _SUBMIT
+        answer = {"id": int(future.get_id())} if is_id else json.loads(future.get_str() or "{}")
+    except OSError as error:
+        words = future.error_string() if topic == _SUBMIT else ""
+        refusal = RequestRefused(topic, error.errno or errno.EIO, words or error.strerror or "")
+    callback(answer, refusal)
+    reactor.taken()
 
 
 class _Reactor:

@@ -104,9 +104,11 @@ class LinesServer:
             return
         refusal = self._refusal(topic, request["payload"])
         if refusal:
-            self._refuse(number, errno.EPERM, refusal)
+            self._outbox.refuse(number, errno.EPERM, refusal)
         elif len(self._single) + len(self._streams) >= MAX_REQUESTS:
-            self._refuse(number, errno.EAGAIN, f"{MAX_REQUESTS} requests are under way, which is the limit")
+            self._outbox.refuse(
+                number, errno.EAGAIN, f"{MAX_REQUESTS} requests are under way, which is the limit"
+            )
         elif number in self._single or number in self._streams:
             raise LinesBroken(f"request {number} is under way, and another one has its number")
         elif request.get("stream"):
@@ -121,7 +123,7 @@ class LinesServer:
         def answered(answer: JSON | None, refusal: RequestRefused | None) -> None:
             self._single.discard(number)
             if refusal is not None:
-                self._refuse(number, refusal.errnum, refusal.text)
+                self._outbox.refuse(number, refusal.errnum, refusal.text)
             else:
                 self._outbox.put({"id": number, "payload": answer})
 
@@ -136,12 +138,12 @@ class LinesServer:
         try:
             stream = ServedStream(request, self._outbox.put, lambda: self._ended(number))
         except (TypeError, ValueError) as error:
-            self._refuse(number, errno.EPROTO, f"the request is malformed: {error}")
+            self._outbox.refuse(number, errno.EPROTO, f"the request is malformed: {error}")
             return
         thread = self._main if request["topic"] == EVENTLOG else self._own_thread(stream)
         if thread is None:
             limit = f"{MAX_OWN_THREADS} streams of this kind are open, which is the limit"
-            self._refuse(number, errno.EAGAIN, limit)
+            self._outbox.refuse(number, errno.EAGAIN, limit)
             return
         self._streams[number] = _OnThread(stream, thread)
         thread.post(lambda link: self._tried(number, lambda: stream.begin(link)))
@@ -177,10 +179,7 @@ class LinesServer:
         if found is not None:
             found.stream.stop(errnum, text)
         else:
-            self._refuse(number, errnum, text)
-
-    def _refuse(self, number: int, errnum: int, text: str) -> None:
-        self._outbox.put({"id": number, "errnum": errnum, "errstr": text})
+            self._outbox.refuse(number, errnum, text)
 
     def _ended(self, number: int) -> None:
         found = self._streams.pop(number, None)

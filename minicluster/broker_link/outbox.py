@@ -41,6 +41,10 @@ class Outbox:
         if was_empty:
             self._wake()
 
+    def refuse(self, number: int, errnum: int, text: str) -> None:
+        """Add the refusal of a request, by its number."""
+        self.put({"id": number, "errnum": errnum, "errstr": text})
+
     def take(self, least: int) -> bytes:
         """Return the first lines, `least` bytes of them or a little more, or all that there are."""
         taken = []

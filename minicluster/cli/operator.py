@@ -75,8 +75,7 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
     from minicluster.kube_client.access import Access
     from minicluster.kube_client.service_process import identity
     from minicluster.operator import process as running
-    from minicluster.operator.settings import LEASE, OperatorSettings
-    from minicluster.plan.objects.keys import Generations
+    from minicluster.operator.settings import LEASE, Generations, OperatorSettings
 
     access = Access(kubeconfig, context)
     watched = () if all_namespaces else tuple(dict.fromkeys(namespaces or (_own_namespace(access),)))

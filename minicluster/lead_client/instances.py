@@ -29,8 +29,10 @@ def open_instance(
     """Connect to the instance of the MiniCluster with this UID, whose lead has this DNS name or address.
 
     `keys` are those for jobs, the newest first. After they were replaced, leads know the new ones within two
-    minutes; until then the former ones are good. `called` names the MiniCluster in messages. Blocks for at
-    most some seconds. Raises LeadError; InstanceGone where the lead's broker does not answer.
+    minutes; until then the former ones are good. `called` names the MiniCluster in messages. Blocks for some
+    seconds, or half a minute where the lead's broker hangs.
+
+    Raises LeadError; InstanceGone where the lead's broker does not answer.
     """
     address = Address(host, port, lead_dns_name(uid))
     uri = f"MiniCluster {called or uid}"

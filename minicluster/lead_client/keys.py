@@ -106,14 +106,14 @@ class LeadAuthority:
             self._key, hashes.SHA256()
         )
         tokens = {
-            each.file: self.purpose(each.name, generations.of(each.name)).token(uid)
+            each.file_name: self.purpose(each.name, generations.of(each.name)).token(uid)
             for each in PURPOSES.values()
         }
         return LeadKeys(
             certificate.public_bytes(_PEM).decode(),
             certificates.private_text(key),
             self.token(uid),
-            tokens[PURPOSES[METRICS].file],
+            tokens[PURPOSES[METRICS].file_name],
             tokens,
         )
 

@@ -46,7 +46,7 @@ MAX_LINE_BYTES = 64 << 20
 """A lead's line: job-list answers many jobs in one. A MiniCluster's users can run any server there."""
 _RESTART = (
     "pods that release 0.1.0 made have no token for jobs until their MiniCluster is restarted once:"
-    " `kubectl delete job NAME` makes them anew (docs/kubernetes.md)"
+    " `kubectl delete job NAME` makes them anew (docs/operator.md)"
 )
 
 
@@ -211,7 +211,11 @@ class LeadChannel:
                 except ssl.SSLError as error:
                     raise BrokenPipeError from error
                 sent = self._outgoing.read()
-            self._socket.sendall(sent)
+            try:
+                self._socket.sendall(sent)
+            except OSError:
+                self.close()  # what was sent in part cannot be gone on with
+                raise
 
     def lines(self) -> Generator[bytes]:
         """Yield each line that comes, until either end hangs up."""

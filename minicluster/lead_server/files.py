@@ -23,7 +23,7 @@ DOMAIN = ".door.minicluster"
 """The suffix of the server name (SNI) by which the operator asks for the lead server's own certificate."""
 READERS_CERTIFICATE, READERS_KEY, READERS_AUTHORITY = "tls.crt", "tls.key", "ca.crt"
 """In another directory: the document's certificate for readers of metrics, and the authority of theirs."""
-METRICS_TOKEN = PURPOSES[METRICS].file
+METRICS_TOKEN = PURPOSES[METRICS].file_name
 """Also beside the certificate, where release 0.1.0 had it; one in the directory of tokens counts instead."""
 POLL_INTERVAL = 1.0
 """Seconds between two checks whether the files have changed."""
@@ -78,7 +78,8 @@ class ServerCredentials:
     def _read_tokens(self) -> Mapping[str, bytes]:
         """Return the token of each purpose that has one."""
         old = {METRICS: Path(self._directory, METRICS_TOKEN)}
-        own = {name: self._purposes / each.file for name, each in PURPOSES.items()} if self._purposes else {}
+        folder = self._purposes
+        own = {name: folder / each.file_name for name, each in PURPOSES.items()} if folder else {}
         paths = {name: path for found in (old, own) for name, path in found.items() if path.exists()}
         return {name: token(str(path.parent), path.name).encode() for name, path in paths.items()}
 
@@ -127,7 +128,7 @@ class ServerCredentials:
         """Return a value that changes when a file is replaced; kubelets replace the files of Secrets."""
         paths = [Path(self._directory) / name for name in (CERTIFICATE, KEY, TOKEN, METRICS_TOKEN)]
         if self._purposes:
-            paths += [self._purposes / each.file for each in PURPOSES.values()]
+            paths += [self._purposes / each.file_name for each in PURPOSES.values()]
         if self._readers:
             names = (READERS_CERTIFICATE, READERS_KEY, READERS_AUTHORITY, *aggregation.FILES)
             paths += [Path(self._readers) / name for name in names]

@@ -55,7 +55,7 @@ class Handler(BaseHTTPRequestHandler):
         credentials: ServerCredentials,
         table: RouteTable,
     ) -> None:
-        self._connection = connection
+        self.client_connection = connection
         self._credentials = credentials
         self._table = table
         super().__init__(connection.socket, client_address, server)
@@ -90,7 +90,7 @@ class Handler(BaseHTTPRequestHandler):
             self._reject(error.code)
             return
         passed = self._table.proxied.get(self._url.path.strip("/").partition("/")[0])
-        believed = proofs.aggregation(self._connection.socket)
+        believed = proofs.aggregation(self.client_connection.socket)
         try:
             if passed is not None and believed is not None:
                 self._pass_on(passed, believed)
@@ -100,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             if not self._begun:
                 with suppress(OSError):
-                    self._reject(500) if self._connection.unproven_since else self._fail(500, error)
+                    self._reject(500) if self.client_connection.unproven_since else self._fail(500, error)
             raise  # the server logs it
 
     def _pass_on(self, passed: AggregatedHandler, believed: Aggregation) -> None:
@@ -110,26 +110,28 @@ class Handler(BaseHTTPRequestHandler):
             self._reject(401)  # the settings have changed since the connection began
             return
         try:
-            who = believed.proxy.identity(proofs.certificate(self._connection.socket), self.headers.items())
+            who = believed.proxy.identity(
+                proofs.certificate(self.client_connection.socket), self.headers.items()
+            )
         except Unproven:
             self._reject(401)
             return
-        self._connection.prove(is_reader=False)
+        self.client_connection.prove(is_reader=False)
         try:
-            read_body(self.headers, self.rfile, self._connection)
+            read_body(self.headers, self.rfile, self.client_connection)
         except BadRequest as error:
             self._fail(error.code, error)
             return
         accept, query = self.headers.get("Accept", ""), dict(parse_qsl(self._url.query))
         request = AggregatedRequest(self.command, self._url.path, query, accept, who, believed.may_read(who))
         answer = _operated(lambda: passed(request))
-        self._write(answer.code, answer.body.encode(), answer.kind)
+        self.write_body(answer.code, answer.body.encode(), answer.kind)
 
     def _serve(self) -> None:
         """Answer a request, if the client may ask for this path."""
-        shown = proofs.shown(self.headers, self._credentials, self._connection.socket)
+        shown = proofs.shown(self.headers, self._credentials, self.client_connection.socket)
         if any(shown):
-            self._connection.prove(is_reader=not shown.whole and Audience.JOBS not in shown.purposes)
+            self.client_connection.prove(is_reader=not shown.whole and Audience.JOBS not in shown.purposes)
         audience = self._table.audiences.get(self._url.path, Audience.DOOR)
         refusal = proofs.refusal(audience, shown)
         if refusal:
@@ -142,24 +144,10 @@ class Handler(BaseHTTPRequestHandler):
         except (Refused, InstanceGone) as error:
             self._fail(502 if isinstance(error, Refused) else 503, reason(error))
         else:
-            self._reply(answer)
-
-    def _reply(self, answer: RouteAnswer) -> None:
-        if isinstance(answer, dict):
-            self._send(200, answer)
-        elif isinstance(answer, Accepted):
-            self._send(202, {})
-        elif isinstance(answer, Text):
-            self._write(answer.code, answer.body.encode(), answer.kind)
-        elif isinstance(answer, Upgrade):
-            self._upgrade(answer)
-        elif isinstance(answer, Pieces):
-            self._stream(answer.pieces, answer.kind, str)
-        else:
-            self._stream(answer, "application/x-ndjson", _line)
+            _reply(self, answer)
 
     def _answer(self) -> RouteAnswer:
-        body = read_body(self.headers, self.rfile, self._connection)
+        body = read_body(self.headers, self.rfile, self.client_connection)
         methods = self._table.routes.get(self._url.path)
         if methods is None:
             raise BadRequest("there is nothing at this path", 404)
@@ -171,48 +159,31 @@ class Handler(BaseHTTPRequestHandler):
             raise BadRequest("HTTP/1.1 is right", 505)
         return _operated(lambda: operation(dict(parse_qsl(self._url.query)), body))
 
-    def _upgrade(self, answer: Upgrade) -> None:
-        """Change the protocol, and serve that until the connection ends."""
-        self.close_connection = True
-        wanted = _words(self.headers.get_all("Upgrade")), _words(self.headers.get_all("Connection"))
-        if answer.protocol not in wanted[0] or "upgrade" not in wanted[1]:
-            error = f"Connection: Upgrade and Upgrade: {answer.protocol} are right here"
-            self._send(426, {"error": error}, {"Upgrade": answer.protocol})
-        elif not self._connection.upgrade():
-            limit = f"{MAX_UPGRADED} connections of this kind are open, which is the limit"
-            self._send(503, {"error": limit}, {"Retry-After": "5"})
-        else:
-            self.send_response(101)
-            self.send_header("Upgrade", answer.protocol)
-            self.send_header("Connection", "Upgrade")
-            self.end_headers()
-            self.wfile.flush()
-            self._connection.socket.setblocking(False)
-            answer.serve(self._connection.socket, self.rfile.unread())
-
     def _fail(self, code: int, error: Exception | str) -> None:
-        self.close_connection = self.close_connection or self._connection.unread
+        self.close_connection = self.close_connection or self.client_connection.unread
         headers = {"Allow": self._allowed} if code == 405 else {}
-        self._send(code, {"error": str(error)}, headers)
+        self.send_json(code, {"error": str(error)}, headers)
 
     def _reject(self, code: int, error: str = "") -> None:
         """Send a status code, and words only to a client who has shown a token."""
         self.close_connection = True
-        self._connection.unread = True
+        self.client_connection.unread = True
         answer = {"error": error} if error else None
-        self._send(code, answer, {"WWW-Authenticate": "Bearer"} if code == 401 else {})
+        self.send_json(code, answer, {"WWW-Authenticate": "Bearer"} if code == 401 else {})
 
-    def _send(self, code: int, answer: JSON | None, headers: Mapping[str, str] | None = None) -> None:
+    def send_json(self, code: int, answer: JSON | None, headers: Mapping[str, str] | None = None) -> None:
+        """Send an answer as JSON, or without a body."""
         body = b"" if answer is None else json.dumps(answer).encode() + b"\n"
-        self._write(code, body, "application/json", headers)
+        self.write_body(code, body, "application/json", headers)
 
-    def _write(self, code: int, body: bytes, kind: str, headers: Mapping[str, str] | None = None) -> None:
+    def write_body(self, code: int, body: bytes, kind: str, headers: Mapping[str, str] | None = None) -> None:
+        """Send an answer whose body is of this kind."""
         self._begin(code, {"Content-Length": str(len(body)), **(headers or {})}, kind)
         if self.command != "HEAD":
             self.wfile.write(body)
         self.wfile.flush()
 
-    def _stream(self, answer: Iterator[_T], kind: str, text: Callable[[_T], str]) -> None:
+    def stream_body(self, answer: Iterator[_T], kind: str, text: Callable[[_T], str]) -> None:
         """Send each part of the body in a chunk of its own."""
         self.close_connection = True
         self._begin(200, {"Transfer-Encoding": "chunked"}, kind)
@@ -255,6 +226,43 @@ def _operated(operation: Callable[[], _T]) -> _T:
         raise
     except Exception as error:
         raise OperationFailed(error) from error
+
+
+def _reply(handler: Handler, answer: RouteAnswer) -> None:
+    """Send what an operation returned."""
+    if isinstance(answer, dict):
+        handler.send_json(200, answer)
+    elif isinstance(answer, Accepted):
+        handler.send_json(202, {})
+    elif isinstance(answer, Text):
+        handler.write_body(answer.code, answer.body.encode(), answer.kind)
+    elif isinstance(answer, Upgrade):
+        _upgrade(handler, answer)
+    elif isinstance(answer, Pieces):
+        handler.stream_body(answer.pieces, answer.kind, str)
+    else:
+        handler.stream_body(answer, "application/x-ndjson", _line)
+
+
+def _upgrade(handler: Handler, answer: Upgrade) -> None:
+    """Change the protocol, and serve that until the connection ends."""
+    handler.close_connection = True
+    upgrade, connection = (_words(handler.headers.get_all(each)) for each in ("Upgrade", "Connection"))
+    if answer.protocol not in upgrade or "upgrade" not in connection:
+        error = f"Connection: Upgrade and Upgrade: {answer.protocol} are right here"
+        handler.send_json(426, {"error": error}, {"Upgrade": answer.protocol})
+    elif not handler.client_connection.upgrade():
+        limit = f"{MAX_UPGRADED} connections of this kind are open, which is the limit"
+        handler.send_json(503, {"error": limit}, {"Retry-After": "5"})
+    else:
+        handler.send_response(101)
+        handler.send_header("Upgrade", answer.protocol)
+        handler.send_header("Connection", "Upgrade")
+        handler.end_headers()
+        handler.wfile.flush()
+        sock = handler.client_connection.socket
+        sock.setblocking(False)
+        answer.serve(sock, handler.rfile.unread())
 
 
 def _words(values: list[str] | None) -> set[str]:

@@ -84,12 +84,12 @@ class _Upgraded:
 
     def run(self, early: bytes) -> None:
         """Serve until either end hangs up. `early` is what the client sent with its request."""
-        watch_for_death(self._socket)
-        self._socket.setblocking(False)
         with selectors.DefaultSelector() as selector:
-            selector.register(self._socket, selectors.EVENT_READ)
-            selector.register(self._awake, selectors.EVENT_READ)
             try:
+                watch_for_death(self._socket)
+                self._socket.setblocking(False)
+                selector.register(self._socket, selectors.EVENT_READ)
+                selector.register(self._awake, selectors.EVENT_READ)
                 self._lines.take(early)
                 while not self._ended:
                     self._step(selector)

@@ -30,7 +30,7 @@ class Purpose(NamedTuple):
     """The broker attributes that `attr.get` may read there."""
 
     @property
-    def file(self) -> str:
+    def file_name(self) -> str:
         """The name of its token's file."""
         return f"{self.name}.token"
 

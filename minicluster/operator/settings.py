@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from minicluster.kube_client.logs import LogFormat, LogLevel
 
 
+__all__ = ["INSTALLED", "LEASE", "Generations", "OperatorSettings"]
 LEASE = "minicluster-operator"
 """The default name of the Lease by which operators agree on who leads."""
 INSTALLED = "minicluster-system"

@@ -190,16 +190,20 @@ def _secret(cluster: MiniCluster, site: Site, keys: FreshKeys | None) -> Object:
 def _with_tokens(
     cluster: MiniCluster, observed: Observed, site: Site, keys: FreshKeys | None, built: tuple[Object, ...]
 ) -> tuple[Object, ...]:
-    """Return the objects with the second Secret: before a new Job, whose pods find it then, else later.
+    """Return the objects with the second Secret, and behind it the budget, which has the note of it.
 
-    Brokers that run need it least of all: a quota that refuses it keeps nothing else back.
+    Both come before a new Job, whose pods find the tokens then. Where there is a Job they come after it:
+    brokers that run need them least, and a quota that refuses the Secret keeps nothing else back.
     """
     secret = token_secret.build(cluster, site, keys)
     if secret is None:
         return built
-    kind = "Job" if observed.job is None else "PodDisruptionBudget"
-    index = next(number for number, each in enumerate(built) if each["kind"] == kind)
-    return (*built[:index], secret, *built[index:])
+    if observed.job is None:
+        index = next(number for number, each in enumerate(built) if each["kind"] == "PodDisruptionBudget")
+        return (*built[:index], secret, *built[index:])
+    last = ("PodDisruptionBudget", "HorizontalPodAutoscaler")
+    rest = [each for each in built if each["kind"] not in last]
+    return (*rest, secret, *(each for kind in last for each in built if each["kind"] == kind))
 
 
 def _may_apply(state: ReconcileState) -> bool:

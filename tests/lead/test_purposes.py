@@ -101,4 +101,4 @@ def test_those_for_bursting_are_good_for_nothing_yet() -> None:
 
 
 def test_each_has_a_file_of_its_own() -> None:
-    assert [each.file for each in PURPOSES.values()] == ["metrics.token", "jobs.token", "burst.token"]
+    assert [each.file_name for each in PURPOSES.values()] == ["metrics.token", "jobs.token", "burst.token"]

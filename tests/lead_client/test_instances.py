@@ -117,7 +117,7 @@ def test_a_minicluster_of_before_has_to_be_restarted(lead: Reached) -> None:
     assert str(caught.value) == (
         f"the lead API at 127.0.0.1:{lead.server.port} does not accept the token for jobs: pods that release"
         " 0.1.0 made have no token for jobs until their MiniCluster is restarted once: `kubectl delete job"
-        " NAME` makes them anew (docs/kubernetes.md)"
+        " NAME` makes them anew (docs/operator.md)"
     )
 
 

@@ -49,7 +49,7 @@ def secret(objects: Any) -> Any:
 def test_a_new_minicluster_has_one_before_its_pods(cluster: MiniCluster, now: datetime) -> None:
     objects = plan(cluster, Observed(), SITE, KEYS, now).objects
     made = kinds(objects)
-    assert made.index(f"Secret {NAME}") < made.index("Job mc") < made.index("PodDisruptionBudget mc-lead")
+    assert made.index(f"Secret {NAME}") < made.index("PodDisruptionBudget mc-lead") < made.index("Job mc")
     data = {name: b64decode(text).decode() for name, text in secret(objects)["data"].items()}
     assert data == TOKENS
     assert "immutable" not in secret(objects), "its tokens may be replaced"

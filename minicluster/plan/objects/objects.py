@@ -52,6 +52,7 @@ def build(
         broker_service.build(cluster, site),
         *sidecar_services.build(cluster, site),
         *network_policies.build(cluster, site),
+        disruption_budget.build(cluster, site),
         *services,
         job.build(
             cluster,
@@ -60,7 +61,6 @@ def build(
             job_suspended=job_suspended,
             mounts_flux_files=mounts_flux_files,
         ),
-        disruption_budget.build(cluster, site),
         *((autoscaler.build(cluster, site, scaling),) if scaling else ()),
     )
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from minicluster.document import crd
-from minicluster.plan.constants import FINALIZER
+from minicluster.plan.constants import ANNOTATION_TOKENS, FINALIZER
 from minicluster.plan.objects.names import FLUX_FILES
 from tests.devcluster import Api, ControlPlane, Options, cluster, end_pod, until
 from tests.devcluster.audit import Request
@@ -195,7 +195,12 @@ class TestRights:
             end(api, namespace, "ending")
             archive(api, namespace)
             autoscale(api, namespace)
+            made = token_secret(api, namespace)
+        again = ("--all-namespaces", "--token-generation", "jobs=2")
+        with electing(strict_plane, tmp_path / "second", *again):
+            replaced(api, namespace, made)
             delete_all(api, namespace)
+            until(lambda: not token_secrets(api, namespace), "its second Secret to be gone")
         requests = asked_for(strict_plane, begin)
         assert [each for each in requests if each.code == 403] == []
         assert used(requests) == granted("install.yaml") - {FINALIZERS, POD_EVENTS}
@@ -257,6 +262,31 @@ def autoscale(api: Api, namespace: str) -> None:
     settled(api, namespace, "scaled", Autoscaling=("True", "Following"))
     api.merge(operators.path(namespace, "scaled"), {"spec": {"autoscaling": None}})
     until(lambda: not api.exists(resource_path), "the autoscaler to be deleted")
+
+
+def token_secrets(api: Api, namespace: str) -> list[dict[str, Any]]:
+    """Return the second Secret of the MiniCluster `mc`, where there is one."""
+    found = api.items(f"/api/v1/namespaces/{namespace}/secrets")
+    return [each for each in found if each["metadata"]["name"].startswith("mc-tokens-")]
+
+
+def token_secret(api: Api, namespace: str) -> dict[str, Any]:
+    """Return it once it is there."""
+    return dict(until(lambda: token_secrets(api, namespace), "the second Secret")[0])
+
+
+def replaced(api: Api, namespace: str, made: dict[str, Any]) -> None:
+    """Wait until the token for jobs is another one, the others are as before, and that is noted."""
+    budget = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/mc-lead"
+
+    def noted() -> bool:
+        annotations = api.get(budget)["metadata"]["annotations"]
+        return bool(annotations[ANNOTATION_TOKENS] == "metrics=1,jobs=2,burst=1")
+
+    until(noted, "the note of other tokens")
+    data = token_secret(api, namespace)["data"]
+    assert {name for name in data if data[name] != made["data"][name]} == {"jobs.token"}
+    assert set(data) == {"metrics.token", "jobs.token", "burst.token"}
 
 
 def delete_all(api: Api, namespace: str) -> None:
