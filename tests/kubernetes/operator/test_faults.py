@@ -17,7 +17,7 @@ from tests.kubernetes.mortality import killed_after_each_write
 from tests.kubernetes.operators import ACCOUNT, SYSTEM, conditions, create, created, read, settled
 
 # What is drawn anew for each MiniCluster.
-KEYS = ("curve.cert", "door.crt", "door.key", "door.token", "metrics.token")
+KEYS = ("curve.cert", "door.crt", "door.key", "door.token", "metrics.token", "jobs.token", "burst.token")
 # For each step of a life in which every write costs the start of a process, on a busy machine.
 TIMEOUT = 600.0
 
@@ -41,9 +41,8 @@ def shape(value: Any) -> Any:
         return {key: shape(part) for key, part in value.items() if key not in changing}
     if isinstance(value, list):
         return [shape(part) for part in value]
-    return (
-        re.sub(r"(mc-curve-)[0-9a-f]+|(test-)[0-9a-f]+", r"\1\2…", value) if isinstance(value, str) else value
-    )
+    drawn = r"(mc-(?:curve|tokens)-)[0-9a-f]+|(test-)[0-9a-f]+"
+    return re.sub(drawn, r"\1\2…", value) if isinstance(value, str) else value
 
 
 def outcome(api: Api, namespace: str) -> dict[str, Any]:

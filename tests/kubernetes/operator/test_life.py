@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from minicluster.plan.constants import ANNOTATION_TOKENS
 from minicluster.plan.objects.names import FLUX_FILES
 from tests.devcluster import Api, ControlPlane, end_pod, until
 from tests.devcluster.audit import Request
@@ -90,9 +91,28 @@ class TestMaking:
                 assert is_broker or owner["uid"] == uid
                 assert item["metadata"]["labels"]["app.kubernetes.io/instance"] == "mc"
                 assert item["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "minicluster"
-        secret = api.items(f"/api/v1/namespaces/{namespace}/secrets")[0]
-        assert secret["immutable"] is True
-        assert secret["metadata"]["name"].startswith("mc-curve-")
+        first, second = api.items(f"/api/v1/namespaces/{namespace}/secrets")
+        assert first["metadata"]["name"].startswith("mc-curve-")
+        assert second["metadata"]["name"].startswith("mc-tokens-")
+        assert (first["immutable"], second.get("immutable")) == (True, None)
+        assert set(second["data"]) == {"metrics.token", "jobs.token", "burst.token"}
+
+    def test_one_that_release_0_1_0_made_gets_its_second_secret(
+        self, operator: Operator, api: Api, namespace: str
+    ) -> None:
+        """That release made none, and no note of it on the budget."""
+        create(api, namespace)
+        created(api, namespace)
+        secrets = f"/api/v1/namespaces/{namespace}/secrets"
+        [made] = [each for each in api.items(secrets) if each["metadata"]["name"].startswith("mc-tokens-")]
+        path = f"{secrets}/{made['metadata']['name']}"
+        uid = job(api, namespace)["metadata"]["uid"]
+        api.delete(path)
+        budget = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/mc-lead"
+        api.merge(budget, {"metadata": {"annotations": {ANNOTATION_TOKENS: None}}})
+        until(lambda: api.exists(path), "the second Secret")
+        assert api.get(path)["data"] == made["data"]
+        assert job(api, namespace)["metadata"]["uid"] == uid, "its pods stay"
 
     def test_the_status_reports_how_it_is(self, operator: Operator, api: Api, namespace: str) -> None:
         create(api, namespace)
