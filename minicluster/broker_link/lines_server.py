@@ -1,7 +1,7 @@
 """The far end of a link in lines, for the lead's server: one client's requests over links to the broker.
 
 The lines are those of `flux_helper`, for either engine. The client sends requests; the broker's answers go
-into its `Outbox`. Whatever it may not ask is refused with EPERM.
+into its `OutgoingLines`. Whatever it may not ask is refused with EPERM.
 
 Two kinds of threads call the broker. One has all single requests, and every eventlog that is followed. Any
 other stream has one to itself: it is read only while its client has credit, so that the broker waits with it.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from minicluster.broker_link.errors import RequestRefused
     from minicluster.broker_link.link import JSON, LeadLink
-    from minicluster.broker_link.outbox import Outbox
+    from minicluster.broker_link.outgoing_lines import OutgoingLines
 
 MAX_LINE_BYTES = 4 << 20
 MAX_REQUESTS = 8192
@@ -52,7 +52,7 @@ class LinesServer:
     def __init__(
         self,
         connect: Callable[[], LeadLink],
-        outbox: Outbox,
+        outbox: OutgoingLines,
         refusal: Callable[[str, JSON], str],
         over: Callable[[], None],
         environment: Mapping[str, str],
@@ -230,7 +230,7 @@ class _OwnThread(LinkThread):
     """The thread of one stream at a time, which is read only while its client has credit."""
 
     def __init__(
-        self, connect: Callable[[], LeadLink], outbox: Outbox, broke: Callable[[Exception], None]
+        self, connect: Callable[[], LeadLink], outbox: OutgoingLines, broke: Callable[[Exception], None]
     ) -> None:
         self.stream: ServedStream | None = None
         super().__init__(connect, lambda: not outbox.is_full and self._has_room(), broke)

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 PURPOSES = ("metrics", "jobs", "burst")
+GenerationsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PURPOSE=N",
+        help="Of the tokens for metrics, jobs or burst at lead brokers: a higher one replaces them.",
+    ),
+]
 
 
 @app.command(cls=PlainCommand)
@@ -42,13 +49,7 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
     no_leader_election: Annotated[
         bool, typer.Option("--no-leader-election", help="Lead without asking: there must be no other.")
     ] = False,
-    token_generation: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PURPOSE=N",
-            help="Of the tokens for metrics, jobs or burst at lead brokers: a higher one replaces them.",
-        ),
-    ] = None,
+    token_generation: GenerationsOption = None,
     listen: ListenOption = ANY_PORT,
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",

@@ -21,7 +21,7 @@ import time
 from typing import TYPE_CHECKING
 
 from minicluster.broker_link.lines_server import LinesBroken, LinesServer
-from minicluster.broker_link.outbox import Outbox
+from minicluster.broker_link.outgoing_lines import OutgoingLines
 from minicluster.lead_server.purposes import INSTANCE, JOBS, PURPOSES
 from minicluster.lead_server.routes import Upgrade
 
@@ -66,7 +66,7 @@ class _Upgraded:
         self._changed_at: float | None = None
         self._awake, self._waker = socket.socketpair()
         self._waker.setblocking(False)
-        self._outbox = Outbox(self._wake)
+        self._outbox = OutgoingLines(self._wake)
         self._sending = b""
         self._ended = False
         self._progress = self._spoken = time.monotonic()

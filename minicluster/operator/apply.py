@@ -55,6 +55,7 @@ class Applier:
     def __init__(self, api: Api, cache: Cache) -> None:
         self._api = api
         self._cache = cache
+        self._written: dict[tuple[str, str], str] = {}  # digests of the tokens in second Secrets
 
     async def apply(self, name: Name, uid: str, items: Iterable[Object]) -> None:
         """Apply what differs, in order, up to the first that cannot be applied.
@@ -130,15 +131,21 @@ class Applier:
     async def _create_secret(self, item: Object) -> None:
         """Create a Secret; one that exists is this MiniCluster's own, for its name carries the uid.
 
-        That with tokens is replaced then. Who may delete Secrets reads none; who may patch them could.
+        That with tokens is replaced then, unless this operator has written the same tokens before. Who may
+        delete Secrets reads none; who may patch them could.
         """
+        about = item["metadata"]
+        reference, written = (about["namespace"], about["name"]), observation.digest(item["data"])
         try:
             await self._api.create(item)
         except ApiError as error:
             if (error.status, error.reason) != (HTTPStatus.CONFLICT, "AlreadyExists"):
                 raise
-            if not item.get("immutable"):
-                await self._replace_secret(item)
+            if item.get("immutable") or self._written.get(reference) == written:
+                return
+            await self._replace_secret(item)
+        if not item.get("immutable"):
+            self._written[reference] = written
 
     async def _replace_secret(self, item: Object) -> None:
         about = item["metadata"]

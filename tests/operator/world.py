@@ -27,9 +27,9 @@ from tests.operator.memory_watches import KINDS, Watches
 from tests.operator.objects import NAMESPACE
 
 PATIENT = 200.0  # seconds: longer than any retry waits
+TOKENS = {"jobs.token": "the token for jobs"}  # the same each time, unlike keys
 KEYS = [
-    FreshKeys(curve.generate(), LeadKeys("certificate", "key", "token", "metrics", {"jobs.token": each}))
-    for each in "abcdefgh"
+    FreshKeys(curve.generate(), LeadKeys("certificate", "key", "token", "metrics", TOKENS)) for _ in range(8)
 ]
 
 

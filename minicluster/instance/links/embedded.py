@@ -50,20 +50,18 @@ class EmbeddedLink:
 
     def stream(self, topic: str, payload: JSON, callback: Callback) -> int:
         """Ask for a stream of answers."""
-        return self._ask(topic, payload, callback, streaming=True)
+        return self.request(topic, payload, callback, streaming=True)
 
     call = stream  # its name in release 0.1.0, by which others' routes at the lead know it
-
-    def request(self, topic: str, payload: JSON, callback: Callback) -> int:
-        """Ask for one answer."""
-        return self._ask(topic, payload, callback, streaming=False)
 
     def request_submit(self, jobspec: JSON, urgency: int, flags: int, callback: Callback) -> int:
         """Submit a jobspec; nothing is signed, the socket admits its owner only."""
         request = {"jobspec": jobspec, "urgency": urgency, "flags": flags}
         return self.request("job-ingest.submit", request, callback)
 
-    def _ask(self, topic: str, payload: JSON, callback: Callback, *, streaming: bool) -> int:
+    def request(self, topic: str, payload: JSON, callback: Callback, *, streaming: bool = False) -> int:
+        """Ask for one answer, or for a stream of them."""
+
         def take(answer: JSON | None, refusal: RpcError | None) -> None:
             ended = None if refusal is None else RequestRefused(topic, refusal.errnum, refusal.text)
             callback(answer, ended)

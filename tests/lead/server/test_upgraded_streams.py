@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minicluster.broker_link import lines_server, outbox, served_stream
+from minicluster.broker_link import lines_server, outgoing_lines, served_stream
 from minicluster.lead_server import instance_route
 from tests.lead.client import DEADLINE, until
 from tests.lead.lines_client import LinesClient
@@ -120,7 +120,7 @@ def test_large_entries_that_wait_are_bounded_by_their_bytes(
 def test_a_client_who_takes_nothing_gets_nothing_read_and_is_sent_away(
     lead: Lead, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbox, "FULL_BYTES", 1 << 16)
+    monkeypatch.setattr(outgoing_lines, "FULL_BYTES", 1 << 16)
     monkeypatch.setattr(instance_route, "STALL_SECONDS", 1.0)
     with LinesClient(lead.client, JOBS) as client:
         client.line()

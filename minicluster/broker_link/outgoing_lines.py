@@ -16,7 +16,7 @@ FULL_BYTES = 4 << 20
 """Above it nothing more is read for this client, neither from the broker nor from itself."""
 
 
-class Outbox:
+class OutgoingLines:
     """Lines that wait to be sent. `wake` is called when there are some again, by who wrote one."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
