@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from minicluster.broker_link.link import LeadLink
 
-    Work = Callable[[LeadLink], None]
+    LinkWork = Callable[[LeadLink], None]
 
 
 class LinkThread(threading.Thread):
@@ -30,12 +30,12 @@ class LinkThread(threading.Thread):
         self._connect = connect
         self._may_read = may_read
         self._broke = broke
-        self._work: SimpleQueue[Work] = SimpleQueue()
+        self._work: SimpleQueue[LinkWork] = SimpleQueue()
         self._awake = threading.Event()
         self._closed = False
         self._link: LeadLink | None = None
 
-    def post(self, work: Work) -> None:
+    def post(self, work: LinkWork) -> None:
         """Have work done; for other threads."""
         self._work.put(work)
         self.wake()

@@ -65,6 +65,7 @@ PURPOSES: Mapping[str, Purpose] = {
                     "job-manager.kill",
                     "job-manager.urgency",
                     "minicluster-sched.resize",
+                    "minicluster-jobs.attributes",
                     # Queues: read, stop and start, wait until idle.
                     "job-list.job-stats",
                     "job-manager.queue-list",

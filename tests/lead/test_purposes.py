@@ -28,6 +28,11 @@ class _Topics(ast.NodeVisitor):
         if node.name != "RpcLifecycle":
             self.generic_visit(node)
 
+    def visit_Assign(self, node: ast.Assign) -> None:  # noqa: N802 - ast's name
+        text = node.value.value if isinstance(node.value, ast.Constant) else None
+        self.found |= {text} if isinstance(text, str) and _is_topic(text) else set()
+        self.generic_visit(node)
+
     def visit_Call(self, node: ast.Call) -> None:
         words = [each.value for each in node.args if isinstance(each, ast.Constant)]
         self.found |= {each for each in words if isinstance(each, str) and _is_topic(each)}
