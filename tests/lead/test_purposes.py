@@ -28,7 +28,7 @@ class _Topics(ast.NodeVisitor):
         if node.name != "RpcLifecycle":
             self.generic_visit(node)
 
-    def visit_Assign(self, node: ast.Assign) -> None:  # noqa: N802 - ast's name
+    def visit_Assign(self, node: ast.Assign) -> None:
         text = node.value.value if isinstance(node.value, ast.Constant) else None
         self.found |= {text} if isinstance(text, str) and _is_topic(text) else set()
         self.generic_visit(node)
