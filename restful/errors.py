@@ -28,6 +28,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "under-way": (409, "A request with the same key is under way"),
     "output-gone": (410, "The output went with its instance"),
     "not-kept": (410, "This is not offered any more"),
+    "too-slow": (408, "The request did not arrive in time"),
     "too-large": (413, "The request is larger than the limit"),
     "head-too-large": (431, "The head of the request is larger than the limit"),
     "too-many-requests": (429, "More requests than the limit"),
