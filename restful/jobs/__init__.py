@@ -1,0 +1,1 @@
+"""Jobs of many users on shared instances: what may be submitted, who owns what, listings and quotas."""

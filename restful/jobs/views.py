@@ -1,0 +1,133 @@
+"""Jobs as clients get them. Pure.
+
+Ids are in F58 (`id`), and in decimals as a text (`number`): they exceed 2^53, up to which JavaScript counts.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, Field
+
+from broker_config.formats.errors import JobIdError
+from broker_config.formats.jobid import f58, parse
+from broker_config.formats.jobspec import redacted, user_of
+from restful.errors import Problem
+from restful.jobs.seal import MARK, OURS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from restful.store.jobs import JobRecord
+
+JSON = dict[str, Any]
+
+
+class ExceptionView(BaseModel):
+    """What ended a job, or was raised on it (RFC 21)."""
+
+    type: str
+    severity: int
+    note: str
+
+
+class JobView(BaseModel):
+    """One job. Times are in seconds since 1970 and null before; durations in seconds, 0 without a limit."""
+
+    id: str = Field(description="In F58 (RFC 19).", examples=["ƒ2FdCrTr"])
+    number: str = Field(description="The same id in decimals.", examples=["1234567890123456789"])
+    cluster: str
+    owner: str | None = Field(description="The user's id; null: it was submitted inside the instance.")
+    name: str
+    state: str = Field(description="DEPEND, PRIORITY, SCHED, RUN, CLEANUP or INACTIVE (RFC 21).")
+    result: str | None = Field(description="COMPLETED, FAILED, CANCELED or TIMEOUT; null before the end.")
+    returncode: int | None = Field(description="Exit code, or the negative number of a signal.")
+    queue: str
+    bank: str
+    urgency: int
+    priority: int | None
+    nnodes: int
+    ntasks: int
+    ncores: int
+    duration: float
+    expiration: float
+    t_submit: float
+    t_run: float | None
+    t_cleanup: float | None
+    t_inactive: float | None
+    nodelist: str
+    exception: ExceptionView | None
+    dependencies: list[str]
+    annotations: dict[str, Any]
+    restart_of: str | None = Field(description="The job of which it is a restart.")
+
+
+class JobPage(BaseModel):
+    """A page of a listing, latest first."""
+
+    jobs: list[JobView]
+    next: str | None = Field(description="The cursor of the next page; null: it was the last one.")
+
+
+def view(record: JobRecord, cluster: str) -> JSON:
+    """Return a job as a client gets it."""
+    result = record.result
+    exception = None
+    if record.exception_type:
+        exception = {
+            "type": record.exception_type,
+            "severity": record.exception_severity,
+            "note": record.exception_note,
+        }
+    return {
+        "id": f58(record.id),
+        "number": str(record.id),
+        "cluster": cluster,
+        "owner": record.owner or None,
+        "name": record.name,
+        "state": record.state.name,
+        "result": None if result is None else result.name,
+        "returncode": record.returncode,
+        "queue": record.queue,
+        "bank": record.bank,
+        "urgency": record.urgency,
+        "priority": record.priority,
+        "nnodes": record.nnodes,
+        "ntasks": record.ntasks,
+        "ncores": record.ncores,
+        "duration": record.duration,
+        "expiration": record.expiration,
+        "t_submit": record.t_submit,
+        "t_run": record.t_run or None,
+        "t_cleanup": record.t_cleanup or None,
+        "t_inactive": record.t_inactive or None,
+        "nodelist": record.nodelist,
+        "exception": exception,
+        "dependencies": json.loads(record.dependencies),
+        "annotations": json.loads(record.annotations),
+        "restart_of": None if record.restart_of is None else f58(record.restart_of),
+    }
+
+
+def jobid_of(text: str) -> int:
+    """Return the id that a text means, in any form of RFC 19. Raises Problem "not-found"."""
+    try:
+        return parse(text)
+    except JobIdError:
+        raise absent(text) from None
+
+
+def absent(text: str) -> Problem:
+    """Return the answer to a job that is not there; one of somebody else has the same."""
+    return Problem("not-found", f"there is no job {text[:60]!r} here")
+
+
+def shown_jobspec(jobspec: Mapping[str, Any]) -> JSON:
+    """Return a jobspec without its environment, and without the owner mark."""
+    shown: JSON = redacted(dict(jobspec))
+    user = dict(user_of(shown))
+    ours = user.pop(OURS, None)
+    if isinstance(ours, dict) and (rest := {key: each for key, each in ours.items() if key != MARK}):
+        user[OURS] = rest
+    return {**shown, "attributes": {**shown["attributes"], "user": user}}

@@ -1,0 +1,1 @@
+"""Limits on what reaches the service, before anything of it is understood."""
