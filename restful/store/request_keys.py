@@ -1,0 +1,156 @@
+"""Requests that submit a job: a row each, written before the job is, and used for one job.
+
+A row is its job's reservation, the memory of its Idempotency-Key, and what the owner mark in the job names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Double,
+    Index,
+    Integer,
+    String,
+    Table,
+    UniqueConstraint,
+    delete,
+    insert,
+    select,
+    update,
+)
+
+from restful.store.metadata import METADATA
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+PENDING = "pending"
+DONE = "done"
+RELEASED = "released"
+"""No job came of it, as far as is known; its key may be used again."""
+
+REQUEST_KEYS = Table(
+    "request_key",
+    METADATA,
+    Column("id", String(26), primary_key=True),
+    Column("user", String(26), nullable=False),
+    Column("cluster", String(26), nullable=False),
+    Column("instance", String(26), nullable=False),
+    Column("key", String(255)),
+    Column("fingerprint", String(64), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("job", BigInteger),
+    Column("nodes", Integer, nullable=False),
+    Column("seconds", Double, nullable=False),
+    Column("claimer", String(26), nullable=False),
+    Column("claimed_until", Double, nullable=False),
+    Column("created", Double, nullable=False),
+    UniqueConstraint("user", "cluster", "key"),
+)
+_OPEN = Index("ix_request_key_open", REQUEST_KEYS.c.cluster, REQUEST_KEYS.c.state, REQUEST_KEYS.c.user)
+_BY_AGE = Index("ix_request_key_created", REQUEST_KEYS.c.created)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRow:
+    """One request."""
+
+    id: str
+    user: str
+    cluster: str
+    instance: str
+    key: str | None
+    fingerprint: str
+    """SHA-256 of what was sent, in hex."""
+    state: str
+    job: int | None
+    nodes: int
+    """Reserved."""
+    seconds: float
+    """Reserved on each of these nodes; 0: no limit."""
+    claimer: str
+    """The service process that works on it."""
+    claimed_until: float
+    """When its claim ends, if that process has died; 0: nobody works on it."""
+    created: float
+
+
+def _row(found: Any) -> RequestRow:
+    return RequestRow(**found._mapping)
+
+
+async def add(connection: AsyncConnection, row: RequestRow) -> None:
+    """Add a request."""
+    values = {column.name: getattr(row, column.name) for column in REQUEST_KEYS.columns}
+    await connection.execute(insert(REQUEST_KEYS).values(values))
+
+
+async def by_key(connection: AsyncConnection, user: str, cluster: str, key: str) -> RequestRow | None:
+    """Return a user's request of a key."""
+    mine = (REQUEST_KEYS.c.user == user) & (REQUEST_KEYS.c.cluster == cluster) & (REQUEST_KEYS.c.key == key)
+    found = (await connection.execute(select(REQUEST_KEYS).where(mine))).one_or_none()
+    return None if found is None else _row(found)
+
+
+async def by_ids(connection: AsyncConnection, ids: Collection[str]) -> dict[str, RequestRow]:
+    """Return requests by their ids."""
+    if not ids:
+        return {}
+    found = await connection.execute(select(REQUEST_KEYS).where(REQUEST_KEYS.c.id.in_(ids)))
+    return {each.id: _row(each) for each in found}
+
+
+async def pending(connection: AsyncConnection, cluster: str) -> list[RequestRow]:
+    """Return the requests of which no job is known, oldest first."""
+    mine = (REQUEST_KEYS.c.cluster == cluster) & (REQUEST_KEYS.c.state == PENDING)
+    found = await connection.execute(select(REQUEST_KEYS).where(mine).order_by(REQUEST_KEYS.c.id))
+    return [_row(each) for each in found]
+
+
+async def claim(connection: AsyncConnection, row: RequestRow, claimer: str, until: float) -> bool:
+    """Have a process work on a request; return whether nobody else took it since `row` was read."""
+    same = (REQUEST_KEYS.c.id == row.id) & (REQUEST_KEYS.c.claimer == row.claimer)
+    same &= (REQUEST_KEYS.c.claimed_until == row.claimed_until) & (REQUEST_KEYS.c.state == row.state)
+    changed = update(REQUEST_KEYS).where(same).values(state=PENDING, claimer=claimer, claimed_until=until)
+    return (await connection.execute(changed)).rowcount == 1
+
+
+async def finished(connection: AsyncConnection, row_id: str, job: int) -> None:
+    """Note the job of a request."""
+    changed = update(REQUEST_KEYS).where(REQUEST_KEYS.c.id == row_id)
+    await connection.execute(changed.values(state=DONE, job=job, claimed_until=0.0))
+
+
+async def reserve(
+    connection: AsyncConnection, row_id: str, instance: str, nodes: int, seconds: float
+) -> None:
+    """Reserve for a request that is tried again."""
+    changed = update(REQUEST_KEYS).where(REQUEST_KEYS.c.id == row_id)
+    await connection.execute(changed.values(instance=instance, nodes=nodes, seconds=seconds))
+
+
+async def unclaimed(connection: AsyncConnection, row_id: str, state: str) -> None:
+    """Have nobody work on a request; it stays PENDING, or becomes RELEASED."""
+    changed = update(REQUEST_KEYS).where((REQUEST_KEYS.c.id == row_id) & (REQUEST_KEYS.c.state == PENDING))
+    await connection.execute(changed.values(state=state, claimed_until=0.0))
+
+
+async def remove(connection: AsyncConnection, row_id: str) -> None:
+    """Remove a request of which there is no job: the instance refused it."""
+    await connection.execute(delete(REQUEST_KEYS).where(REQUEST_KEYS.c.id == row_id))
+
+
+async def expire_keys(connection: AsyncConnection, before: float) -> None:
+    """Forget the keys of requests made before a time; the rows stay, as marks name them."""
+    old = (REQUEST_KEYS.c.created < before) & REQUEST_KEYS.c.key.is_not(None)
+    old &= REQUEST_KEYS.c.state != PENDING
+    await connection.execute(update(REQUEST_KEYS).where(old).values(key=None))
+    await connection.execute(
+        delete(REQUEST_KEYS).where((REQUEST_KEYS.c.created < before) & (REQUEST_KEYS.c.state == RELEASED))
+    )
