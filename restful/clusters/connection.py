@@ -1,0 +1,122 @@
+"""One connection to one instance: calls with its own threads, and whether it is there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
+
+from minicluster.instance.errors import InstanceError, InstanceGone, WaitTimeout
+from restful.clusters.threads import Threads
+from restful.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.instance.port import Instance
+    from restful.clusters.spec import ClusterSpec
+    from restful.settings import ClusterLimits
+
+T = TypeVar("T")
+
+log = logging.getLogger("restful.clusters")
+
+
+class ConnectionState(StrEnum):
+    """Whether an instance can be asked."""
+
+    AWAY = "away"
+    READY = "ready"
+
+
+def away(name: str, reason: str, retry: float) -> Problem:
+    """Return the answer while an instance cannot be reached."""
+    seconds = str(max(1, round(retry)))
+    return Problem("instance-away", f"cluster {name}: {reason}", headers={"Retry-After": seconds})
+
+
+class ClusterConnection:
+    """The connection of a cluster, which comes and goes."""
+
+    def __init__(self, spec: ClusterSpec, limits: ClusterLimits) -> None:
+        self.spec = spec
+        self.state = ConnectionState.AWAY
+        self.reason = "is not connected yet"
+        """Why it is away, for people."""
+        self.retry = limits.first_retry
+        """Seconds until it may be back."""
+        self.cores_per_node = 1
+        self._limits = limits
+        self._threads = Threads(f"cluster {spec.name}", limits.threads, limits.waiting)
+        self._instance: Instance | None = None
+
+    async def open(self) -> Instance:
+        """Connect; the state is up to who calls. Raises InstanceError, TimeoutError, Problem."""
+        opened = self._threads.start(self.spec.connect)
+        try:
+            self._instance = await self._within(opened)
+        except TimeoutError:
+            opened.add_done_callback(_close_late)
+            raise
+        return self._instance
+
+    async def _within(self, started: asyncio.Future[T]) -> T:
+        return await asyncio.wait_for(asyncio.shield(started), self._limits.call_seconds)
+
+    def ready(self) -> None:
+        """Have requests go to the instance."""
+        self.state, self.reason = ConnectionState.READY, ""
+
+    def lost(self, reason: str, retry: float) -> None:
+        """Have requests answered with the reason, and hang up."""
+        if self.state is ConnectionState.READY:
+            log.warning("cluster %s: away: %s", self.spec.name, reason)
+        self.state, self.reason, self.retry = ConnectionState.AWAY, reason, retry
+        instance, self._instance = self._instance, None
+        if instance is not None:
+            with contextlib.suppress(InstanceError, OSError):
+                instance.close()
+
+    def present(self) -> Instance:
+        """Return the instance, for a thread that asks it itself. Raises InstanceGone."""
+        if self._instance is None:
+            raise InstanceGone(f"cluster {self.spec.name}: {self.reason}")
+        return self._instance
+
+    def start(self, function: Callable[[Instance], T]) -> asyncio.Future[T]:
+        """Call a function with the instance, in a thread. Raises Problem "instance-away", "busy"."""
+        instance = self._instance
+        if instance is None or self.state is not ConnectionState.READY:
+            raise away(self.spec.name, self.reason, self.retry)
+        return self._threads.start(lambda: function(instance))
+
+    async def call(self, function: Callable[[Instance], T]) -> T:
+        """Return what a function returns of the instance; its port errors pass.
+
+        Raises Problem "instance-away" where it went away or does not answer, and "busy".
+        """
+        try:
+            return await self._within(self.start(function))
+        except (InstanceGone, WaitTimeout) as error:
+            raise away(self.spec.name, str(error), self.retry) from error
+        except TimeoutError as error:
+            reason = f"did not answer within {self._limits.call_seconds:g} s"
+            raise away(self.spec.name, reason, self._limits.first_retry) from error
+
+    async def ask(self, instance: Instance, function: Callable[[Instance], T]) -> T:
+        """Return what a function returns of an instance, ready or not. Raises InstanceError, TimeoutError."""
+        return await self._within(self._threads.start(lambda: function(instance)))
+
+    def close(self) -> None:
+        """Hang up for good."""
+        self.state = ConnectionState.AWAY
+        self.lost("the service ends", self._limits.last_retry)
+        self._threads.close()
+
+
+def _close_late(opened: asyncio.Future[Instance]) -> None:
+    """Hang up on an instance that answered when nobody waited any more."""
+    if not opened.cancelled() and opened.exception() is None:
+        opened.result().close()

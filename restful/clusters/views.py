@@ -1,0 +1,128 @@
+"""Nodes, queues and numbers of clusters, for those who may see them, and what operators do to them."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+from minicluster.instance.errors import RequestRefused
+from restful import audit
+from restful.clusters import snapshots
+from restful.clusters.snapshots import CachedSnapshot, NodesSnapshot, QueuesSnapshot
+from restful.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minicluster.instance.port import Instance
+    from restful.clusters.access import ClusterAccess
+    from restful.clusters.cluster import ServedCluster
+    from restful.clusters.follower import Context
+    from restful.identity.principal import Principal
+
+T = TypeVar("T")
+
+
+class Snapshots(NamedTuple):
+    """What is remembered of one cluster for a second."""
+
+    nodes: CachedSnapshot[NodesSnapshot]
+    queues: CachedSnapshot[QueuesSnapshot]
+
+
+class ClusterViews:
+    """What the routes of clusters call. Raises Problem "not-found", "forbidden", "instance-away"."""
+
+    def __init__(self, context: Context, access: ClusterAccess) -> None:
+        self._context = context
+        self._access = access
+        self._snapshots: WeakKeyDictionary[ServedCluster, Snapshots] = WeakKeyDictionary()
+
+    async def clusters(self, principal: Principal) -> list[ServedCluster]:
+        """Return the clusters that somebody may use."""
+        return await self._access.usable(principal)
+
+    async def cluster(self, principal: Principal, name: str) -> ServedCluster:
+        """Return one cluster."""
+        return (await self._access.cluster(principal, name, "clusters:read"))[0]
+
+    async def nodes(self, principal: Principal, name: str) -> NodesSnapshot:
+        """Return its nodes."""
+        return await self._of(await self.cluster(principal, name)).nodes.get()
+
+    async def queues(self, principal: Principal, name: str) -> tuple[QueuesSnapshot, bool]:
+        """Return its queues, and whether the numbers of everybody's jobs may be seen."""
+        cluster, scopes = await self._access.cluster(principal, name, "clusters:read")
+        return await self._of(cluster).queues.get(), "jobs:read:all" in scopes
+
+    async def drain(self, principal: Principal, name: str, host: str, reason: str) -> None:
+        """Give a node no new work."""
+        await self._node(principal, name, host, "node.drain", lambda i: i.nodes.drain(host, reason))
+
+    async def undrain(self, principal: Principal, name: str, host: str) -> None:
+        """Give a node work again. Raises Problem "conflict" where it is not drained."""
+        await self._node(principal, name, host, "node.undrain", lambda i: i.nodes.undrain(host))
+
+    async def _node(
+        self, principal: Principal, name: str, host: str, action: str, function: Callable[[Instance], None]
+    ) -> None:
+        cluster, _ = await self._access.cluster(principal, name, "nodes:drain")
+        brokers = (await self._of(cluster).nodes.get()).brokers
+        if all(each.host != host for each in brokers):
+            raise Problem("not-found", f"cluster {name} has no node {host[:100]!r}")
+        await self._change(principal, cluster, action, f"cluster:{name} node:{host}", function)
+
+    async def start_queue(
+        self, principal: Principal, name: str, queue: str, *, start: bool, reason: str = ""
+    ) -> None:
+        """Have a queue start jobs, or start none any more; what runs goes on."""
+        cluster, _ = await self._access.cluster(principal, name, "queues:manage")
+        names = [each.name for each in (await self._of(cluster).queues.get()).queues]
+        wanted = "" if queue == DEFAULT_QUEUE and names == [""] else queue
+        if wanted not in names:
+            raise Problem("not-found", f"cluster {name} has no queue {queue[:100]!r}")
+        action = "queue.start" if start else "queue.stop"
+
+        def change(instance: Instance) -> None:
+            if start:
+                instance.queues.start(wanted)
+            else:
+                instance.queues.stop(wanted, reason)
+
+        await self._change(principal, cluster, action, f"cluster:{name} queue:{queue}", change)
+
+    async def _change(
+        self,
+        principal: Principal,
+        cluster: ServedCluster,
+        action: str,
+        what: str,
+        function: Callable[[Instance], None],
+    ) -> None:
+        """Have the instance change something, and record it."""
+        try:
+            await cluster.connection.call(function)
+        except RequestRefused as refusal:
+            kind = "conflict" if refusal.errnum in (errno.EINVAL, errno.EEXIST) else "instance-refused"
+            raise Problem(kind, refusal.text) from refusal
+        for each in self._of(cluster):
+            each.forget()
+        now = self._context.now()
+        async with self._context.database.write() as connection:
+            await audit.record(connection, audit.by(principal, action, what), now)
+
+    def _of(self, cluster: ServedCluster) -> Snapshots:
+        found = self._snapshots.get(cluster)
+        if found is None:
+            age, now = self._context.limits.snapshot_seconds, self._context.now
+            call = cluster.connection.call
+            found = self._snapshots[cluster] = Snapshots(
+                CachedSnapshot(lambda: call(snapshots.nodes), age, now),
+                CachedSnapshot(lambda: call(snapshots.queues), age, now),
+            )
+        return found
+
+
+DEFAULT_QUEUE = "default"
+"""The only queue of a cluster whose queues have no names, in paths."""
