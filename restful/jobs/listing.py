@@ -1,0 +1,99 @@
+"""Listings of jobs, by pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from restful.errors import FieldError, Problem
+from restful.jobs import filters
+from restful.jobs.cursor import PagePosition
+from restful.store import jobs
+
+if TYPE_CHECKING:
+    from minicluster.database import Database
+    from restful.clusters.access import ClusterAccess
+    from restful.clusters.cluster import ServedCluster
+    from restful.identity.principal import Principal
+    from restful.jobs.cursor import Cursors
+    from restful.settings import RequestLimits
+    from restful.store.jobs import JobRecord
+
+
+@dataclass(frozen=True, slots=True)
+class ListingQuery:
+    """What a client asks a listing for, as texts."""
+
+    state: list[str] = field(default_factory=list)
+    result: list[str] = field(default_factory=list)
+    queue: str = ""
+    name: str = ""
+    owner: str = ""
+    since: float = 0.0
+    until: float = 0.0
+    limit: int | None = None
+    cursor: str = ""
+
+
+class Page(NamedTuple):
+    """Some jobs, latest first."""
+
+    records: list[JobRecord]
+    next: str | None
+    """The cursor of the next page; None: there is none."""
+
+
+class JobListing:
+    """Reads pages."""
+
+    def __init__(
+        self, database: Database, access: ClusterAccess, cursors: Cursors, limits: RequestLimits
+    ) -> None:
+        self._database = database
+        self._access = access
+        self._cursors = cursors
+        self._limits = limits
+        self._sqlite = database.url.startswith("sqlite")
+
+    async def which(
+        self, principal: Principal, cluster_name: str, query: ListingQuery, scope: str = "jobs:read"
+    ) -> tuple[ServedCluster, filters.Filters]:
+        """Return a cluster and whose jobs a query means there. Raises Problem."""
+        cluster, scopes = await self._access.cluster(principal, cluster_name, scope)
+        owner = filters.owner_of(query.owner, principal.user, everybody=f"{scope}:all" in scopes)
+        statuses = filters.statuses_of(filters.words(query.state), filters.words(query.result))
+        wanted = filters.Filters(owner, statuses, query.name, query.queue, query.since, query.until)
+        return cluster, wanted
+
+    async def page(self, cluster: ServedCluster, wanted: filters.Filters, query: ListingQuery) -> Page:
+        """Return a page. Raises Problem "cursor", "invalid"."""
+        limit = self._limit(query.limit)
+        texts = wanted.texts(cluster.id)
+        behind = self._cursors.read(query.cursor, texts) if query.cursor else None
+        records = await self.records(cluster, wanted, behind, limit + 1)
+        if len(records) <= limit:
+            return Page(records, None)
+        last = records[limit - 1]
+        return Page(records[:limit], self._cursors.write(PagePosition(last.t_submit, last.id), texts))
+
+    async def records(
+        self, cluster: ServedCluster, wanted: filters.Filters, behind: PagePosition | None, limit: int
+    ) -> list[JobRecord]:
+        """Return at most so many jobs behind a position."""
+        statement = filters.page(cluster.id, wanted, behind, limit, sqlite=self._sqlite)
+        async with self._database.read() as connection:
+            return [jobs.record(row) for row in await connection.execute(statement)]
+
+    async def count(self, cluster: ServedCluster, wanted: filters.Filters) -> int:
+        """Return how many jobs there are in all."""
+        where = filters.condition(cluster.id, wanted, wanted.statuses, sqlite=self._sqlite)
+        async with self._database.read() as connection:
+            return await jobs.count(connection, where)
+
+    def _limit(self, asked: int | None) -> int:
+        if asked is None:
+            return self._limits.default_page
+        if 1 <= asked <= self._limits.page:
+            return asked
+        message = f"is 1 to {self._limits.page}, not {asked}"
+        raise Problem("invalid", f"limit {message}", (FieldError("limit", message),))
