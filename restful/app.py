@@ -1,0 +1,186 @@
+"""The application: routes, the limits before them, and problems in place of every other error."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
+
+from minicluster import __version__
+from minicluster.database import DatabaseAway, DatabaseError
+from minicluster.instance.errors import InstanceError, InstanceGone, RequestRefused
+from restful.errors import PROBLEMS, FieldError, Problem
+from restful.limits.problem_answer import answer
+from restful.limits.request_limits import RequestLimiter
+from restful.routes import (
+    answers,
+    audit_log,
+    clusters,
+    health,
+    jobs,
+    me,
+    nodes,
+    oauth,
+    queues,
+    usage,
+    users,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from fastapi import APIRouter
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from restful.clusters.spec import ClusterSpec
+    from restful.services import Services
+
+log = logging.getLogger("restful")
+
+ROUTERS = tuple(
+    each.router for each in (jobs, clusters, nodes, queues, usage, me, users, audit_log, oauth, health)
+)
+_BY_STATUS = {404: "not-found", 405: "method"}
+_RETRY = {"Retry-After": "2"}
+
+
+def create_app(
+    services: Services, routers: Iterable[APIRouter] = (), specs: Iterable[ClusterSpec] = ()
+) -> FastAPI:
+    """Return the application over services.
+
+    `specs` are the clusters that it serves from its start to its end, `routers` those of other parts.
+    """
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await services.clusters.start(specs)
+        try:
+            yield
+        finally:
+            await services.clusters.close()
+
+    app = FastAPI(
+        title="MiniCluster", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
+        separate_input_output_schemas=False,
+    )  # fmt: skip
+    app.state.services = services
+    for router in (*ROUTERS, *routers):
+        app.include_router(router)
+    app.add_exception_handler(Problem, _problem)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(DatabaseError, _database)
+    app.add_exception_handler(InstanceError, _instance)
+    app.add_middleware(RequestLimiter, limits=services.settings.requests)
+    app.add_middleware(Unhandled)
+    app.openapi = lambda: _document(app)  # type: ignore[method-assign]  # FastAPI's documented way
+    return app
+
+
+class Unhandled:
+    """ASGI middleware: an error that nobody expected is logged, and is a problem without its text."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        started = False
+
+        async def sent(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sent)
+        except Exception as error:
+            if scope["type"] != "http":
+                raise
+            log.exception("%s %s failed", scope["method"], ascii(scope["path"][:200]))
+            if started:
+                raise ConnectionError("the answer had begun") from error
+            await answer(Problem("internal"), scope["path"])(scope, receive, send)
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem)  # noqa: S101 - for the type checker
+    return answer(error, request.url.path)
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    """A parameter, or a body that FastAPI reads: the name of a parameter, or a pointer into the body."""
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
+    fields = [
+        FieldError(
+            answers.pointer(rest) if where == "body" else "/".join(map(str, rest)), answers.message(each)
+        )
+        for each in error.errors()[:50]
+        for where, *rest in (each["loc"],)
+    ]
+    if any(each["type"] == "json_invalid" for each in error.errors()):
+        return answer(Problem("malformed", "the body is no JSON"), request.url.path)
+    detail = f"{fields[0].path.lstrip('/')}: {fields[0].message}"
+    return answer(Problem("invalid", detail, tuple(fields)), request.url.path)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    """What the framework itself refuses."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker
+    kind = _BY_STATUS.get(error.status_code, "malformed" if error.status_code < 500 else "internal")
+    details = {
+        "not-found": "there is nothing at this path",
+        "method": f"{request.method} is not offered here",
+        "malformed": "the request cannot be read",
+    }
+    headers = dict(error.headers or {})
+    return answer(Problem(kind, details.get(kind, ""), headers=headers), request.url.path)
+
+
+async def _database(request: Request, error: Exception) -> Response:
+    """A database that cannot be used: its words are for the log."""
+    log.error("database: %s", error)
+    detail = (
+        ""
+        if isinstance(error, DatabaseAway)
+        else "the database cannot be used until somebody has looked after it"
+    )
+    return answer(Problem("database-away", detail, headers=_RETRY), request.url.path)
+
+
+async def _instance(request: Request, error: Exception) -> Response:
+    if isinstance(error, InstanceGone):
+        return answer(Problem("instance-away", headers=_RETRY), request.url.path)
+    detail = error.text if isinstance(error, RequestRefused) else str(error)
+    return answer(Problem("instance-refused", detail), request.url.path)
+
+
+def _document(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document, with the schemas of bodies that FastAPI does not read."""
+    if app.openapi_schema is None:
+        document = get_openapi(title=app.title, version=app.version, routes=app.routes)
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        schemas.update({name: each for name, each in answers.components().items() if name not in schemas})
+        for path in document["paths"].values():
+            for operation in path.values():
+                _correct(operation)
+        schemas.pop("HTTPValidationError", None)
+        schemas.pop("ValidationError", None)
+        app.openapi_schema = document
+    return app.openapi_schema
+
+
+def _correct(operation: dict[str, Any]) -> None:
+    """Put this service's answer to parameters that are not right in place of FastAPI's."""
+    responses = operation.get("responses", {})
+    automatic = responses.get("422", {}).get("content", {}).get("application/json", {})
+    if "HTTPValidationError" in automatic.get("schema", {}).get("$ref", ""):
+        responses["422"] = answers.problems("invalid")[PROBLEMS["invalid"][0]]
