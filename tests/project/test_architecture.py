@@ -67,6 +67,7 @@ ALLOWED = [
         "The commands have no client of their own",
         {
             "minicluster.backends",
+            "minicluster.client",
             "minicluster.document",
             "minicluster.instance",
             "broker_config",

@@ -1,0 +1,1 @@
+"""The clusters of a service of the RESTful API, as a back end."""
