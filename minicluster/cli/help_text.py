@@ -6,7 +6,7 @@ import re
 from functools import partial
 from typing import Any
 
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from minicluster.cli.option_errors import reworded
 
@@ -46,6 +46,10 @@ class PlainCommand(HelpLayout, TyperCommand):
         """Parse the words of the command line. Raises BadParameter, UsageError."""
         with reworded():
             return super().parse_args(ctx, args)
+
+
+class PlainGroup(HelpLayout, TyperGroup):
+    """A command that has commands of its own."""
 
 
 def _shown_type(parameter: Any, ctx: Any) -> str:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 CLIENT = "minicluster"
 """The id of this program: it has no secret."""
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+MIN_INTERVAL = 1.0
+"""Seconds between two requests at least, whatever the service asks for."""
 SLOWER = 5.0
 """Seconds that "slow_down", or a request without an answer, adds to the interval (RFC 8628, 3.5)."""
 REFRESH_SECONDS = 8.0
@@ -61,7 +63,7 @@ def device_code(connection: ServiceConnection, scope: str = "") -> DeviceCode:
 
 def approved(connection: ServiceConnection, code: DeviceCode) -> Login:
     """Wait until the user has approved a code, and return the login. Raises LoginFailed."""
-    timing, interval = connection.timing, max(1.0, code.interval)
+    timing, interval = connection.timing, max(MIN_INTERVAL, code.interval)
     end = timing.monotonic() + code.expires_in
     form = {"client_id": CLIENT, "grant_type": DEVICE_GRANT, "device_code": code.device_code}
     while timing.monotonic() + interval < end:
