@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 GROUP = "minicluster.backends"
 USUAL = "local"
 """The back end of a command without --on."""
-_OURS = (USUAL, "kubernetes")
+_OURS = (USUAL, "kubernetes", "server")
 
 
 @dataclass(frozen=True, slots=True)

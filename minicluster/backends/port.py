@@ -169,6 +169,8 @@ class BackendOption:
     They are offered to a shell that completes, for every parameter with this metavar. Called with the
     parameters that the command line has so far; may raise anything.
     """
+    chooses: Callable[[], bool] | None = None
+    """Set: who gives this option need not give --on. Returns whether the environment chooses the same."""
 
     @property
     def key(self) -> str:

@@ -66,7 +66,7 @@ class ClusterSummary:
     size: int
     max_size: int | None
     created: float
-    """In seconds since 1970."""
+    """In seconds since 1970; 0.0: that is not known."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Further values of this back end, by the names of columns."""
 

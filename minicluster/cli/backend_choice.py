@@ -62,7 +62,7 @@ def versions(ctx: typer.Context) -> Sequence[ComponentVersion]:
 def _selected(ctx: typer.Context) -> tuple[BackendKind, Mapping[str, Any]]:
     """Return the kind that --on names, and the values of its options."""
     found, given = registry(), ctx.meta[_GIVEN]
-    kind = found.kind(given[_ON])
+    kind = found.kind(_implied(ctx.command.name or "", given) if _is_usual(ctx) else given[_ON])
     for text in found.warnings:
         print_warning(text)
     own = kind.options_of(ctx.command.name or "")
@@ -70,13 +70,37 @@ def _selected(ctx: typer.Context) -> tuple[BackendKind, Mapping[str, Any]]:
     return kind, {each.key: given[each.names[0]] for each in own}
 
 
+def _is_usual(ctx: typer.Context) -> bool:
+    """Whether neither --on nor its variable was given."""
+    source = ctx.get_parameter_source("on")
+    return source is not None and source.name == "DEFAULT"
+
+
+def _implied(command: str, given: Mapping[str, Any]) -> str:
+    """Return the back end that an option of its own chooses, or the environment; else the usual one.
+
+    `given` has the values of options by their first names.
+    """
+    from minicluster.backends import discovery
+
+    own = [
+        (name, option)
+        for name, kind in registry().kinds.items()
+        for option in kind.options_of(command)
+        if option.chooses is not None
+    ]
+    by_option = (name for name, option in own if given.get(option.names[0]))
+    by_environment = (name for name, option in own if option.chooses is not None and option.chooses())
+    return next(iter((*by_option, *by_environment, discovery.USUAL)))
+
+
 def likely(ctx: typer.Context) -> Backend:
     """Return the back end that a command line names which is still being typed: no value was checked."""
-    from minicluster.backends.discovery import USUAL
-
     given = ctx.params
-    kind = registry().kind(given.get("on") or os.environ.get(_ON_VARIABLE) or USUAL)
-    options = kind.options_of(ctx.command.name or "")
+    command = ctx.command.name or ""
+    named = {option.names[0]: given.get(option.key) for option in _options(command)}
+    kind = registry().kind(given.get("on") or os.environ.get(_ON_VARIABLE) or _implied(command, named))
+    options = kind.options_of(command)
     texts = {each.key: given.get(each.key, each.default) for each in options if each.type is str}
     return kind.open({each.key: each.default for each in options} | texts, PlainReporter(quiet=True))
 
@@ -130,7 +154,7 @@ def _backend_parameters(command: str, own: Iterable[Any]) -> list[Any]:
     on = typer.Option(
         _ON,
         envvar=_ON_VARIABLE,
-        help="This machine, or a Kubernetes cluster.",
+        help="This machine, a Kubernetes cluster, or a server.",
         expose_value=False,
         callback=_keeper(_ON),
     )

@@ -6,7 +6,7 @@ import contextlib
 import time
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import typer
 
@@ -25,6 +25,11 @@ GROUP = "minicluster.onlookers"
 SHOWN = 10
 """How many of the running jobs are shown, and of the pending ones; there may be 100,000."""
 COLUMNS = ("id", "user", "queue", "name", "urgency", "tasks", "nodes", "time", "info")
+_WHOLE = (
+    *("nodes_demanded", "nodes_up", "nodes_free", "nodes_drained"),
+    *("jobs_pending", "jobs_running", "jobs_held", "jobs_unsatisfiable"),
+)
+"""Metrics that are shown, by their names without `flux_`."""
 _QUIET = {"nodes_drained", "jobs_held", "jobs_unsatisfiable"}
 """What users are not shown where it is 0."""
 
@@ -37,6 +42,7 @@ class Number(Protocol):
     value: float
 
 
+@runtime_checkable
 class SampleReader(Protocol):
     """Reads the metrics of a queue."""
 
@@ -66,18 +72,11 @@ class QueueView:
 
     @property
     def row(self) -> dict[str, Any]:
-        """Return the fields to show, by the names of columns."""
-        return {
-            "nodes_demanded": self.whole("nodes_demanded"),
-            "nodes_up": self.whole("nodes_up"),
-            "nodes_free": self.whole("nodes_free"),
-            "nodes_drained": self.whole("nodes_drained"),
-            "jobs_pending": self.whole("jobs_pending"),
-            "jobs_running": self.whole("jobs_running"),
-            "jobs_held": self.whole("jobs_held"),
-            "jobs_unsatisfiable": self.whole("jobs_unsatisfiable"),
-            "oldest_wait": round(self.numbers.get("flux_oldest_wait_seconds", 0.0), 1),
-        }
+        """Return the fields to show, by the names of columns; what was not reported is left out."""
+        found: dict[str, Any] = {name: self.whole(name) for name in _WHOLE if f"flux_{name}" in self.numbers}
+        if (wait := self.numbers.get("flux_oldest_wait_seconds")) is not None:
+            found["oldest_wait"] = round(wait, 1)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,13 @@ class JobTable:
 
 @contextlib.contextmanager
 def watching(instance: Instance, minimum: int = 1) -> Iterator[SampleReader]:
-    """Yield a reader of an instance's metrics; `minimum` is the least size of its cluster."""
+    """Yield a reader of an instance's metrics; `minimum` is the least size of its cluster.
+
+    An instance that nobody here has a link to may read its metrics itself.
+    """
+    if isinstance(instance, SampleReader):
+        yield instance
+        return
     (found,) = entry_points(group=GROUP)
     with found.load()(instance.links, minimum) as watcher:
         yield watcher

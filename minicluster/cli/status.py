@@ -85,8 +85,8 @@ def _row(found: ClusterSummary) -> dict[str, Any]:
         "size": found.size,
         "max_size": found.max_size,
         "phase": found.phase,
-        "created": found.created,
-        "age": age(time.time() - found.created),
+        "created": found.created or None,
+        "age": age(time.time() - found.created) if found.created else "",
     }
 
 

@@ -67,7 +67,7 @@ def test_the_back_end_itself_is_an_error(call: Call) -> None:
 def test_help_names_it_and_does_not_need_it(call: Call) -> None:
     done = call("list", "--help")
     assert (done.returncode, done.stderr) == (0, "")
-    assert " local|kubernetes|cloud " in done.stdout
+    assert " local|kubernetes|server|cloud " in done.stdout
 
 
 def test_one_that_loads_adds_its_options_and_serves(call: Call, site: Path) -> None:
@@ -89,7 +89,7 @@ def test_an_unknown_back_end_is_refused(call: Call) -> None:
     done = call("list", "--on", "mars")
     assert done.returncode == 2
     text = " ".join(done.stderr.replace("│", "").split())
-    assert "'mars' is not one of 'local', 'kubernetes', 'cloud'" in text
+    assert "'mars' is not one of 'local', 'kubernetes', 'server', 'cloud'" in text
 
 
 @pytest.fixture
@@ -102,8 +102,8 @@ def found(site: Path, monkeypatch: pytest.MonkeyPatch) -> discovery.BackendRegis
 
 
 def test_ours_come_first_and_keep_their_names(found: discovery.BackendRegistry) -> None:
-    assert found.names == ("local", "kubernetes", "cloud", "number")
-    assert list(found.kinds) == ["local", "kubernetes"]
+    assert found.names == ("local", "kubernetes", "server", "cloud", "number")
+    assert list(found.kinds) == ["local", "kubernetes", "server"]
     assert found.kind("local").run is not None
 
 

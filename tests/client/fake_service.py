@@ -52,6 +52,8 @@ class Service:
     """By method and path. An answer is a status and what becomes JSON, or bytes of events."""
     faults: list[tuple[str, Answer, dict[str, str]]] = field(default_factory=list)
     """The beginning of a request line, what is answered in place, and headers."""
+    other: Callable[[Request], Answer] | None = None
+    """Answers where there is no route."""
     requests: list[Request] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -78,7 +80,7 @@ class Service:
             return self._work(request), {}
 
     def _work(self, request: Request) -> Answer:
-        route = self.routes.get((request.method, request.path))
+        route = self.routes.get((request.method, request.path), self.other)
         return (404, problem("not-found", "there is no such thing here")) if route is None else route(request)
 
 

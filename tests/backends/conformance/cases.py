@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from minicluster.backends.documents import DocumentText
 from minicluster.backends.errors import BackendError, NoCluster, NotOffered, WrongRequest
 from minicluster.backends.records import UpRequest
 from minicluster.instance.errors import JobNotFound, NotResized, WaitTimeout
-from minicluster.instance.records import JobRequest
+from minicluster.instance.records import JobFilter, JobRequest, JobState
 from minicluster.plan import Site
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class Scene:
     spec: dict[str, Any] = field(default_factory=dict)
     runs: Callable[[str], None] = lambda _: None
     suspends: bool = True
+    up_before: bool = False
+    """Whether cluster mc of two brokers is there, and the back end brings none up, nor ends one."""
     ends: Callable[[str], None] = lambda _: None
 
     def text(self, *names: str) -> DocumentText:
@@ -82,7 +85,9 @@ class Scene:
         return DocumentText("\n---\n".join(map(json.dumps, documents)), "x.yaml")
 
     def up(self, name: str = "mc") -> None:
-        """Bring a cluster up."""
+        """Bring a cluster up, where it is not there already."""
+        if self.up_before:
+            return
         self.backend.up(self.text(name), UpRequest())
         self.runs(name)
 
@@ -118,18 +123,33 @@ def a_name_that_the_document_has_not_is_refused(scene: Scene) -> None:
     assert scene.backend.clusters().clusters == ()
 
 
+def _owners_calls(backend: Backend, name: str) -> list[Callable[[], object]]:
+    """Return the calls that are for who has a cluster, not for who uses one."""
+    return [
+        lambda: backend.scale(name, 2),
+        lambda: backend.down(name, ""),
+        lambda: backend.logs(name, lambda _: None, None, follow=False),
+        lambda: backend.shell(name, ("true",)),
+    ]
+
+
+def what_is_for_its_owner_is_refused(scene: Scene) -> None:
+    """By a back end for users."""
+    calls = [*_owners_calls(scene.backend, "mc"), lambda: scene.backend.up(scene.text("mc"), UpRequest())]
+    for call in calls:
+        with pytest.raises(NotOffered, match=f"is not offered for clusters of {scene.backend.location}"):
+            call()
+
+
 def an_absent_cluster_is_named(scene: Scene) -> None:
     backend = scene.backend
     calls: list[Callable[[], object]] = [
         lambda: backend.status(ABSENT, lambda *_: None),
         lambda: backend.watch(ABSENT, lambda *_: None),
-        lambda: backend.scale(ABSENT, 2),
-        lambda: backend.down(ABSENT, ""),
-        lambda: backend.logs(ABSENT, lambda _: None, None, follow=False),
         lambda: backend.attach(ABSENT, lambda _: None, lambda *_: 0),
-        lambda: backend.shell(ABSENT, ("true",)),
         lambda: backend.ask(ABSENT, lambda _: None),
     ]
+    calls += () if scene.up_before else _owners_calls(backend, ABSENT)
     for call in calls:
         with pytest.raises(NoCluster, match=f"cluster {ABSENT}: ") as absence:
             call()
@@ -210,6 +230,17 @@ CASES = (
     documents_are_tried_and_rendered,
     its_words_are_options,
 )
+
+
+USERS_CASES = (
+    every_column_of_the_listing_is_shown,
+    an_absent_cluster_is_named,
+    a_status_has_each_field_once,
+    it_is_suspended_or_that_is_not_offered,
+    its_words_are_options,
+    what_is_for_its_owner_is_refused,
+)
+"""For a back end whose users have no clusters, and use those that are there."""
 
 
 def a_jobs_end_is_reported(scene: Scene) -> None:
@@ -297,6 +328,22 @@ def each_broker_has_logs(scene: Scene) -> None:
     assert {line.partition(b":")[0] for line in written} >= {b"mc-0", b"mc-1"}
 
 
+def a_job_is_listed_and_cancelled(scene: Scene) -> None:
+    scene.up()
+    backend = scene.backend
+    request = JobRequest(("sleep", "60"), urgency=0, environment=backend.job_environment("mc"))
+    job = backend.ask("mc", lambda instance: instance.jobs.submit(request))
+
+    def listed(instance: Any) -> list[int]:
+        return [each.id for each in instance.jobs.find(JobFilter(states=JobState.ACTIVE))]
+
+    assert backend.ask("mc", listed) == [job]
+    backend.ask("mc", lambda instance: instance.jobs.cancel(job, "enough"))
+    with contextlib.suppress(JobNotFound):  # one that never ran may be gone with it
+        backend.ask("mc", lambda instance: instance.jobs.wait(job, 60))
+    assert backend.ask("mc", listed) == []
+
+
 INSTANCE_CASES = (
     a_jobs_end_is_reported,
     a_job_is_released,
@@ -305,5 +352,6 @@ INSTANCE_CASES = (
     an_absent_job_is_not_resized,
     a_status_asks_the_instance,
     it_is_watched,
+    a_job_is_listed_and_cancelled,
     each_broker_has_logs,
 )

@@ -1,4 +1,4 @@
-"""Each case over the back end in memory, and over that of this machine."""
+"""Each case over the back end in memory, over that of this machine, and those for users at a server."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minicluster.local import backend as local
+from minicluster.server_backend import backend as server
 from tests.backends import memory_backend
-from tests.backends.conformance.cases import CASES, INSTANCE_CASES, Scene, Teller
+from tests.backends.conformance.cases import CASES, INSTANCE_CASES, USERS_CASES, Scene, Teller
+from tests.client.fake_service import running
+from tests.server_backend.fake_cluster import FakeCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,6 +46,30 @@ def this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     for each in made.clusters().clusters:
         made.down(each.name, "")
     shutil.rmtree(root)
+
+
+@pytest.fixture
+def at_a_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    """A server of the RESTful API with cluster mc, in the hands of a user."""
+    with running() as service:
+        FakeCluster(service)
+        monkeypatch.setenv("MINICLUSTER_TOKEN", "mcp_user")
+        made = server.KIND.open({"server": service.url, "ca_file": ""}, Teller())
+        yield Scene(made, suspends=False, up_before=True)
+
+
+OWNERS = ("each_broker_has_logs",)
+"""Cases of an instance that are for who has a cluster, not for who uses one."""
+OF_USERS = [
+    pytest.param(case, id=case.__name__)
+    for case in (*USERS_CASES, *INSTANCE_CASES)
+    if case.__name__ not in OWNERS
+]
+
+
+@pytest.mark.parametrize("case", OF_USERS)
+def test_at_a_server(at_a_server: Scene, case: Callable[[Scene], None]) -> None:
+    case(at_a_server)
 
 
 @pytest.mark.parametrize("case", EVERY)
