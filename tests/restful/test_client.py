@@ -1,0 +1,121 @@
+"""The client, and the back end of the commands, against the service itself on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+import uvicorn
+
+from minicluster.client import Client, JobExecutor, JobFailure
+from minicluster.client.errors import Invalid, JobEnded, NotFound, Unauthenticated
+from minicluster.server_backend import backend
+from tests.backends.conformance.cases import INSTANCE_CASES, USERS_CASES, Scene, Teller
+from tests.restful.jobs.service import opened, spec_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from fastapi import FastAPI
+
+    from tests.conformance.laboratory import Laboratory
+
+SECONDS = 60.0
+"""In which it must have started, and a job must have ended."""
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, app: FastAPI) -> None:
+        super().__init__(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
+        self.up = threading.Event()
+        self.url = ""
+
+    async def startup(self, sockets: object = None) -> None:
+        await super().startup()
+        port = self.servers[0].sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self.up.set()
+
+
+@pytest.fixture(scope="module")
+def url(embedded: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a service, in a thread with a loop of its own; tokens are users' names."""
+    servers: list[_Server] = []
+    made = threading.Event()
+
+    async def serve(folder: Path) -> None:
+        async with opened(folder, spec_of(embedded)) as here:
+            servers.append(_Server(here.app))
+            made.set()
+            await servers[0].serve()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve(tmp_path_factory.mktemp("service"))))
+    thread.start()
+    assert made.wait(SECONDS)
+    assert servers[0].up.wait(SECONDS)
+    yield servers[0].url
+    servers[0].should_exit = True
+    thread.join(SECONDS)
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[Client]:
+    with Client(url, "alice") as found:
+        yield found
+
+
+def test_a_job_is_submitted_once_and_awaited(client: Client) -> None:
+    job = client.submit("mc", ["true"], key="one")
+    assert client.submit("mc", ["true"], key="one").id == job.id
+    assert job.result(SECONDS).returncode == 0
+    assert next(client.jobs("mc")).id == job.id
+    with pytest.raises(JobEnded, match="has ended"):
+        job.cancel()
+
+
+def test_a_failed_job_is_raised(client: Client) -> None:
+    with pytest.raises(JobFailure, match="exit code 3"):
+        client.submit("mc", ["sh", "-c", "exit 3"]).result(SECONDS)
+
+
+def test_refusals_have_words(client: Client, url: str) -> None:
+    with pytest.raises(Invalid, match="tasks"):
+        client.submit("mc", ["true"], tasks=0)
+    with pytest.raises(NotFound):
+        client.job("mc", "ƒ2oVwY1").record()
+    with Client(url, "nobody") as nobody, pytest.raises(Unauthenticated, match="minicluster login"):
+        nobody.clusters()
+
+
+def test_a_listing_has_every_job_once(client: Client) -> None:
+    made = [client.submit("mc", ["true"], name="listed").id for _ in range(5)]
+    listed = [each.id for each in client.jobs("mc", name="listed", limit=2)]
+    assert listed == made[::-1]
+
+
+def test_futures(client: Client) -> None:
+    with JobExecutor(client, "mc", poll=0.05) as executor:
+        codes = [each.returncode for each in executor.map(["test", "1", "-eq"], [1, 1], timeout=SECONDS)]
+    assert codes == [0, 0]
+
+
+@pytest.fixture
+def scene(url: str, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    monkeypatch.setenv("MINICLUSTER_TOKEN", "olga")
+    made = backend.KIND.open({"server": url, "ca_file": ""}, Teller())
+    return Scene(made, suspends=False, up_before=True)
+
+
+CASES = [
+    pytest.param(case, id=case.__name__)
+    for case in (*USERS_CASES, *INSTANCE_CASES)
+    if case.__name__ != "each_broker_has_logs"  # for who has a cluster
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_back_end(scene: Scene, case: Callable[[Scene], None]) -> None:
+    case(scene)
