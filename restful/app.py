@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from minicluster import __version__
 from minicluster.database import DatabaseAway, DatabaseError
 from minicluster.instance.errors import InstanceError, InstanceGone, RequestRefused
-from restful.errors import PROBLEMS, FieldError, Problem
+from restful.errors import PROBLEMS, FieldError, HttpProblem
 from restful.limits.problem_answer import answer
 from restful.limits.request_limits import RequestLimiter
 from restful.routes import (
@@ -74,7 +74,7 @@ def create_app(
     app.state.services = services
     for router in (*ROUTERS, *routers):
         app.include_router(router)
-    app.add_exception_handler(Problem, _problem)
+    app.add_exception_handler(HttpProblem, _problem)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(DatabaseError, _database)
@@ -108,11 +108,11 @@ class Unhandled:
             log.exception("%s %s failed", scope["method"], ascii(scope["path"][:200]))
             if started:
                 raise ConnectionError("the answer had begun") from error
-            await answer(Problem("internal"), scope["path"])(scope, receive, send)
+            await answer(HttpProblem("internal"), scope["path"])(scope, receive, send)
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Problem)  # noqa: S101 - for the type checker
+    assert isinstance(error, HttpProblem)  # noqa: S101 - for the type checker
     return answer(error, request.url.path)
 
 
@@ -127,9 +127,9 @@ async def _invalid(request: Request, error: Exception) -> Response:
         for where, *rest in (each["loc"],)
     ]
     if any(each["type"] == "json_invalid" for each in error.errors()):
-        return answer(Problem("malformed", "the body is no JSON"), request.url.path)
+        return answer(HttpProblem("malformed", "the body is no JSON"), request.url.path)
     detail = f"{fields[0].path.lstrip('/')}: {fields[0].message}"
-    return answer(Problem("invalid", detail, tuple(fields)), request.url.path)
+    return answer(HttpProblem("invalid", detail, tuple(fields)), request.url.path)
 
 
 async def _http(request: Request, error: Exception) -> Response:
@@ -142,7 +142,7 @@ async def _http(request: Request, error: Exception) -> Response:
         "malformed": "the request cannot be read",
     }
     headers = dict(error.headers or {})
-    return answer(Problem(kind, details.get(kind, ""), headers=headers), request.url.path)
+    return answer(HttpProblem(kind, details.get(kind, ""), headers=headers), request.url.path)
 
 
 async def _database(request: Request, error: Exception) -> Response:
@@ -153,14 +153,14 @@ async def _database(request: Request, error: Exception) -> Response:
         if isinstance(error, DatabaseAway)
         else "the database cannot be used until somebody has looked after it"
     )
-    return answer(Problem("database-away", detail, headers=_RETRY), request.url.path)
+    return answer(HttpProblem("database-away", detail, headers=_RETRY), request.url.path)
 
 
 async def _instance(request: Request, error: Exception) -> Response:
     if isinstance(error, InstanceGone):
-        return answer(Problem("instance-away", headers=_RETRY), request.url.path)
+        return answer(HttpProblem("instance-away", headers=_RETRY), request.url.path)
     detail = error.text if isinstance(error, RequestRefused) else str(error)
-    return answer(Problem("instance-refused", detail), request.url.path)
+    return answer(HttpProblem("instance-refused", detail), request.url.path)
 
 
 def _document(app: FastAPI) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class FieldError:
 
 
 @dataclass(slots=True)
-class Problem(Exception):  # noqa: N818 - RFC 9457's name for it
+class HttpProblem(Exception):  # noqa: N818 - RFC 9457's name for it
     """A request that gets no answer but this."""
 
     type: str

@@ -106,7 +106,7 @@ class _JobState:
         fatal = self.exception is not None and self.exception.severity == 0
         if self.succeeded and not (self.embedded and fatal):
             return JobResult.COMPLETED
-        counts = fatal or not self.embedded  # job-list heeds any exception, the embedded instance fatal ones
+        counts = fatal or not self.embedded  # job-list counts any exception, the embedded instance fatal ones
         kind = self.exception.type if self.exception is not None and counts else ""
         return EXCEPTION_RESULTS.get(kind, JobResult.FAILED)
 

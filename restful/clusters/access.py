@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.identity.scopes import GrantRole, at_cluster, stronger
 from restful.store.groups import EVERY_CLUSTER
 
@@ -47,16 +47,16 @@ class ClusterAccess:
     async def cluster(
         self, principal: Principal, name: str, scope: str
     ) -> tuple[ServedCluster, frozenset[str]]:
-        """Return a cluster and the scopes there. Raises Problem "not-found", or "forbidden" without `scope`.
+        """Return a cluster and the scopes there. Raises HttpProblem "not-found", or "forbidden" without `scope`.
 
         A cluster at which somebody may do nothing is as one that is not there.
         """
         cluster = self._clusters.get(name)
         scopes = frozenset[str]() if cluster is None else await self.scopes(principal, cluster)
         if cluster is None or not scopes:
-            raise Problem("not-found", f"there is no cluster {name[:100]!r}")
+            raise HttpProblem("not-found", f"there is no cluster {name[:100]!r}")
         if scope not in scopes:
-            raise Problem("forbidden", f"at cluster {name} that needs the scope {scope}")
+            raise HttpProblem("forbidden", f"at cluster {name} that needs the scope {scope}")
         return cluster, scopes
 
     async def usable(self, principal: Principal) -> list[ServedCluster]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from minicluster.instance.errors import InstanceError, InstanceGone, WaitTimeout
 from restful.clusters.threads import Threads
-from restful.errors import Problem
+from restful.errors import HttpProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,10 +31,10 @@ class ConnectionState(StrEnum):
     READY = "ready"
 
 
-def away(name: str, reason: str, retry: float) -> Problem:
+def away(name: str, reason: str, retry: float) -> HttpProblem:
     """Return the answer while an instance cannot be reached."""
     seconds = str(max(1, round(retry)))
-    return Problem("instance-away", f"cluster {name}: {reason}", headers={"Retry-After": seconds})
+    return HttpProblem("instance-away", f"cluster {name}: {reason}", headers={"Retry-After": seconds})
 
 
 class ClusterConnection:
@@ -53,7 +53,7 @@ class ClusterConnection:
         self._instance: Instance | None = None
 
     async def open(self) -> Instance:
-        """Connect; the state is up to who calls. Raises InstanceError, TimeoutError, Problem."""
+        """Connect; the state is up to who calls. Raises InstanceError, TimeoutError, HttpProblem."""
         opened = self._threads.start(self.spec.connect)
         try:
             self._instance = await self._within(opened)
@@ -86,7 +86,7 @@ class ClusterConnection:
         return self._instance
 
     def start(self, function: Callable[[Instance], T]) -> asyncio.Future[T]:
-        """Call a function with the instance, in a thread. Raises Problem "instance-away", "busy"."""
+        """Call a function with the instance, in a thread. Raises HttpProblem "instance-away", "busy"."""
         instance = self._instance
         if instance is None or self.state is not ConnectionState.READY:
             raise away(self.spec.name, self.reason, self.retry)
@@ -95,7 +95,7 @@ class ClusterConnection:
     async def call(self, function: Callable[[Instance], T]) -> T:
         """Return what a function returns of the instance; its port errors pass.
 
-        Raises Problem "instance-away" where it went away or does not answer, and "busy".
+        Raises HttpProblem "instance-away" where it went away or does not answer, and "busy".
         """
         try:
             return await self._within(self.start(function))

@@ -15,7 +15,7 @@ from restful.clusters.backoff import Backoff
 from restful.clusters.change_reader import ChangesEnded
 from restful.clusters.cluster import ServedCluster, new_cluster
 from restful.clusters.follower import LEASE, NotWriter, ProjectionWriter
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.store import clusters as rows
 from restful.store import jobs
 from restful.store.clusters import ClusterRow
@@ -116,7 +116,7 @@ class Clusters:
                 cluster.connection.ready()
                 failures = 0
                 await self._follow(cluster, instance)
-            except (InstanceError, DatabaseError, Problem, ChangesEnded, TimeoutError, OSError) as error:
+            except (InstanceError, DatabaseError, HttpProblem, ChangesEnded, TimeoutError, OSError) as error:
                 reason = str(error) or "did not answer in time"
             except Exception:
                 log.exception("cluster %s: its projection failed", cluster.name)

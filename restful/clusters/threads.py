@@ -12,7 +12,7 @@ import queue
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from restful.errors import Problem
+from restful.errors import HttpProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,9 +60,9 @@ class Threads:
         self._closed = False
 
     def start(self, function: Callable[[], T]) -> asyncio.Future[T]:
-        """Call a function in a thread; the future is that of its result. Raises Problem "busy"."""
+        """Call a function in a thread; the future is that of its result. Raises HttpProblem "busy"."""
         if self._closed or self._under_way >= self._limit:
-            raise Problem("busy", f"{self._under_way} calls to {self._name} are under way; try again")
+            raise HttpProblem("busy", f"{self._under_way} calls to {self._name} are under way; try again")
         loop = asyncio.get_running_loop()
         result: asyncio.Future[T] = loop.create_future()
         result.add_done_callback(self._done)
@@ -79,7 +79,7 @@ class Threads:
             result.exception()  # somebody who stopped waiting does not want it
 
     async def run(self, function: Callable[[], T], seconds: float) -> T:
-        """Return what a function returns. Raises Problem "busy", and TimeoutError: the call goes on then."""
+        """Return what a function returns. Raises HttpProblem "busy", and TimeoutError: the call goes on then."""
         return await asyncio.wait_for(asyncio.shield(self.start(function)), seconds)
 
     def _work(self) -> None:

@@ -10,7 +10,7 @@ from minicluster.instance.errors import RequestRefused
 from restful import audit
 from restful.clusters import snapshots
 from restful.clusters.snapshots import CachedSnapshot, NodesSnapshot, QueuesSnapshot
-from restful.errors import Problem
+from restful.errors import HttpProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ class Snapshots(NamedTuple):
 
 
 class ClusterViews:
-    """What the routes of clusters call. Raises Problem "not-found", "forbidden", "instance-away"."""
+    """What the routes of clusters call. Raises HttpProblem "not-found", "forbidden", "instance-away"."""
 
     def __init__(self, context: Context, access: ClusterAccess) -> None:
         self._context = context
@@ -61,7 +61,7 @@ class ClusterViews:
         await self._node(principal, name, host, "node.drain", lambda i: i.nodes.drain(host, reason))
 
     async def undrain(self, principal: Principal, name: str, host: str) -> None:
-        """Give a node work again. Raises Problem "conflict" where it is not drained."""
+        """Give a node work again. Raises HttpProblem "conflict" where it is not drained."""
         await self._node(principal, name, host, "node.undrain", lambda i: i.nodes.undrain(host))
 
     async def _node(
@@ -70,7 +70,7 @@ class ClusterViews:
         cluster, _ = await self._access.cluster(principal, name, "nodes:drain")
         brokers = (await self._of(cluster).nodes.get()).brokers
         if all(each.host != host for each in brokers):
-            raise Problem("not-found", f"cluster {name} has no node {host[:100]!r}")
+            raise HttpProblem("not-found", f"cluster {name} has no node {host[:100]!r}")
         await self._change(principal, cluster, action, f"cluster:{name} node:{host}", function)
 
     async def start_queue(
@@ -81,7 +81,7 @@ class ClusterViews:
         names = [each.name for each in (await self._of(cluster).queues.get()).queues]
         wanted = "" if queue == DEFAULT_QUEUE and names == [""] else queue
         if wanted not in names:
-            raise Problem("not-found", f"cluster {name} has no queue {queue[:100]!r}")
+            raise HttpProblem("not-found", f"cluster {name} has no queue {queue[:100]!r}")
         action = "queue.start" if start else "queue.stop"
 
         def change(instance: Instance) -> None:
@@ -105,7 +105,7 @@ class ClusterViews:
             await cluster.connection.call(function)
         except RequestRefused as refusal:
             kind = "conflict" if refusal.errnum in (errno.EINVAL, errno.EEXIST) else "instance-refused"
-            raise Problem(kind, refusal.text) from refusal
+            raise HttpProblem(kind, refusal.text) from refusal
         for each in self._of(cluster):
             each.forget()
         now = self._context.now()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 GROUP = "minicluster.authenticators"
 
 
-class Authenticator(Protocol):
+class PasswordAuthenticator(Protocol):
     """What a plug-in is: an entry point leads to a function without parameters that returns one."""
 
     @property
@@ -26,7 +26,7 @@ class Authenticator(Protocol):
         """Return whether a name has a password. It must not block, and may raise the problem `busy`."""
 
 
-def load(names: Iterable[str]) -> tuple[Authenticator, ...]:
+def load(names: Iterable[str]) -> tuple[PasswordAuthenticator, ...]:
     """Return the plug-ins with these names. Raises ValueError, with words for people, if one is unknown."""
     found = {each.name: each for each in entry_points(group=GROUP)}
     loaded = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from restful import audit
 from restful.audit import AuditEntry
-from restful.errors import FieldError, Problem
+from restful.errors import FieldError, HttpProblem
 from restful.identity import device_flow, token_answers, token_format
 from restful.identity.device_flow import DeviceState, PollState
 from restful.identity.scopes import parse, write
@@ -66,13 +66,13 @@ async def decide(identities: Identities, principal: Principal, typed: str, *, ap
     the device gets would outlive it.
     """
     if principal.kind == "pat":
-        raise Problem("forbidden", "A personal token may not log in a device: log in.")
+        raise HttpProblem("forbidden", "A personal token may not log in a device: log in.")
     now = identities.now()
     async with identities.database.write() as connection:
         code = await device_codes.by_user_code(connection, device_flow.written_code(typed))
         if code is None or code.poll.state is not DeviceState.PENDING or now >= code.poll.expires:
             error = FieldError("/user_code", "no device waits with this code")
-            raise Problem("invalid", "The code is wrong, or has expired.", (error,))
+            raise HttpProblem("invalid", "The code is wrong, or has expired.", (error,))
         state = DeviceState.APPROVED if approve else DeviceState.DENIED
         # A device gets no more than the login that approves it has.
         scopes = write(principal.scopes & (code.scopes or principal.scopes))

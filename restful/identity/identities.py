@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from minicluster.database import Database
     from restful.audit import AuditEntry
-    from restful.identity.authenticators import Authenticator
+    from restful.identity.authenticators import PasswordAuthenticator
     from restful.identity.master_key import MasterKey
     from restful.identity.settings import IdentitySettings
     from restful.identity.token_format import TokenKind
@@ -46,7 +46,7 @@ class Identities:
     passwords: Passwords
     authority: Authority
     keys: SigningKeys
-    authenticators: tuple[Authenticator, ...] = ()
+    authenticators: tuple[PasswordAuthenticator, ...] = ()
     """Who else knows passwords."""
 
     @property
@@ -104,7 +104,7 @@ def open_identities(
     settings: IdentitySettings,
     now: Callable[[], float],
     master: MasterKey,
-    authenticators: tuple[Authenticator, ...] = (),
+    authenticators: tuple[PasswordAuthenticator, ...] = (),
 ) -> Identities:
     """Return the record for an open database."""
     authority = Authority(database, now, settings.revision_interval)

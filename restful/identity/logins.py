@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from restful import audit
 from restful.audit import AuditEntry
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.identity import backoff, linked_users
 from restful.identity.addresses import counted_as
 from restful.identity.passwords import PasswordCheck
@@ -136,10 +136,10 @@ def _entry(user: UserRecord | None, caller: Caller, outcome: str, detail: str) -
     return AuditEntry(actor, "", caller.address, "login", f"user:{actor or 'unknown'}", outcome, detail)
 
 
-def waiting(seconds: float) -> Problem:
+def waiting(seconds: float) -> HttpProblem:
     """Return the problem of a login that has to wait."""
     whole = math.ceil(seconds)
-    return Problem(
+    return HttpProblem(
         "too-many-requests",
         f"Too many logins failed; the next is accepted in {whole} s.",
         headers={"Retry-After": str(whole)},

@@ -81,7 +81,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class OidcSubject:
     """Whom a provider has authenticated."""
 
     issuer: str
@@ -138,7 +138,7 @@ def code_of(
 
 def verified(
     provider: Provider, id_token: str, keys: Iterable[Mapping[str, Any]], nonce: str, now: float
-) -> Subject:
+) -> OidcSubject:
     """Return whom an ID token is about (OpenID Connect Core 1.0 section 3.1.3.7). Raises OidcError."""
     key = _key(id_token, keys)
     algorithms = ALGORITHMS[key.key_type]
@@ -161,7 +161,7 @@ def verified(
         if wrong:
             raise OidcError(f"the ID token {message}")
     name = claims.get(provider.name_claim)
-    return Subject(provider.issuer, claims["sub"][:255], name if isinstance(name, str) else "")
+    return OidcSubject(provider.issuer, claims["sub"][:255], name if isinstance(name, str) else "")
 
 
 def page_within(wanted: str) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from restful.identity.identities import Identities
-    from restful.identity.oidc import Endpoints, Provider, Subject
+    from restful.identity.oidc import Endpoints, Provider, OidcSubject
     from restful.store.users import UserRecord
 
 MAX_ANSWER = 256 * 1024
@@ -102,7 +102,7 @@ class OidcLogins:
         except (binascii.Error, ValueError, MasterKeyError) as error:
             raise OidcError("this browser has no login under way; try again") from error
 
-    async def _linked(self, subject: Subject, address: str) -> UserRecord:
+    async def _linked(self, subject: OidcSubject, address: str) -> UserRecord:
         name = subject.name.lower()
         if linked_users.NAME.fullmatch(name) is None:
             digest = hashlib.sha256(f"{subject.issuer}\0{subject.subject}".encode()).hexdigest()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 from anyio import CapacityLimiter
 
-from restful.errors import Problem
+from restful.errors import HttpProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ class PamAuthenticator:
     async def authenticate(self, name: str, password: str) -> bool:
         """Return whether a user of this machine has a password. Raises the problem `busy`."""
         if self._running >= THREADS:
-            raise Problem("busy", "Too many logins at once; try again.", headers={"Retry-After": "2"})
+            raise HttpProblem("busy", "Too many logins at once; try again.", headers={"Retry-After": "2"})
         self._running += 1
         try:
             return await anyio.to_thread.run_sync(self._ask, name, password, limiter=self._limiter)

@@ -13,7 +13,7 @@ from anyio import CapacityLimiter
 from argon2 import PasswordHasher, Type
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from restful.errors import FieldError, Problem
+from restful.errors import FieldError, HttpProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +60,7 @@ class Passwords:
     def slot(self) -> Iterator[None]:
         """Take one of the few places for a hash. Raises the problem `busy` if there is none."""
         if self._running >= self._settings.argon2_concurrency:
-            raise Problem("busy", "Too many logins at once; try again.", headers={"Retry-After": "1"})
+            raise HttpProblem("busy", "Too many logins at once; try again.", headers={"Retry-After": "1"})
         self._running += 1
         try:
             yield
@@ -81,7 +81,7 @@ class Passwords:
         low, high = settings.password_length_min, settings.password_length_max
         if not low <= len(_normal(password)) <= high:
             message = f"a password has {low} to {high} characters"
-            raise Problem("invalid", "The password is not accepted.", (FieldError(path, message),))
+            raise HttpProblem("invalid", "The password is not accepted.", (FieldError(path, message),))
 
     def _check(self, stored: str | None, password: str) -> PasswordCheck:
         if len(password) > self._settings.password_length_max:

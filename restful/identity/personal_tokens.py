@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from restful import audit
 from restful.audit import AuditEntry
-from restful.errors import FieldError, Problem
+from restful.errors import FieldError, HttpProblem
 from restful.identity import token_format
 from restful.identity.scopes import SCOPES, quoted, write
 from restful.identity.token_format import TokenKind
@@ -46,7 +46,7 @@ async def create(identities: Identities, principal: Principal, wish: TokenWish) 
     lifetime that is too long, `conflict` where he has too many.
     """
     if principal.kind == "pat":
-        raise Problem("forbidden", "A personal token may not make another: log in.")
+        raise HttpProblem("forbidden", "A personal token may not make another: log in.")
     require_scopes(wish.scopes, principal.scopes)
     require_lifetime(wish.lifetime, identities.settings)
     now = identities.now()
@@ -54,7 +54,7 @@ async def create(identities: Identities, principal: Principal, wish: TokenWish) 
     async with identities.change() as connection:
         if await tokens.count(connection, principal.user, now) >= identities.settings.tokens_per_user:
             limit = identities.settings.tokens_per_user
-            raise Problem("conflict", f"A user has at most {limit} personal tokens: revoke one.")
+            raise HttpProblem("conflict", f"A user has at most {limit} personal tokens: revoke one.")
         await tokens.add(connection, new.record)
         detail = audit.fields(
             {"name": wish.name, "scopes": write(wish.scopes), "expires": new.record.expires}
@@ -90,7 +90,7 @@ def require_scopes(wanted: frozenset[str], own: frozenset[str]) -> None:
     ):
         if beyond:
             error = FieldError("/scopes", f"{message}: {quoted(beyond)}")
-            raise Problem("invalid", "The scopes are not accepted.", (error,))
+            raise HttpProblem("invalid", "The scopes are not accepted.", (error,))
 
 
 def require_lifetime(lifetime: float, settings: IdentitySettings) -> None:
@@ -98,7 +98,7 @@ def require_lifetime(lifetime: float, settings: IdentitySettings) -> None:
     if lifetime > settings.token_lifetime_max:
         days = int(settings.token_lifetime_max // 86_400)
         error = FieldError("/expires_in", f"a token lives for {days} days at most")
-        raise Problem("invalid", "The lifetime is not accepted.", (error,))
+        raise HttpProblem("invalid", "The lifetime is not accepted.", (error,))
 
 
 async def revoke(identities: Identities, principal: Principal, token: str) -> None:
@@ -106,7 +106,7 @@ async def revoke(identities: Identities, principal: Principal, token: str) -> No
     async with identities.change() as connection:
         now = identities.now()
         if not await tokens.revoke(connection, principal.user, token, now):
-            raise Problem("not-found")
+            raise HttpProblem("not-found")
         await audit.record(connection, audit.by(principal, "token.revoke", f"token:{token}"), now)
 
 

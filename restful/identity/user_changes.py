@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import IntegrityError
 
 from restful import audit
-from restful.errors import FieldError, Problem
+from restful.errors import FieldError, HttpProblem
 from restful.identity import logins, personal_tokens
 from restful.identity.principal import Role
 from restful.identity.scopes import BY_ROLE
@@ -122,7 +122,7 @@ async def remove(identities: Identities, principal: Principal, user: str, kind: 
             entry = audit.by(principal, "user.delete", f"user:{user}", detail=detail)
             await audit.record(connection, entry, identities.now())
     except IntegrityError as error:
-        raise Problem("conflict", "Something here refers to this user: disable him instead.") from error
+        raise HttpProblem("conflict", "Something here refers to this user: disable him instead.") from error
 
 
 async def change_password(
@@ -134,11 +134,11 @@ async def change_password(
     those of a login.
     """
     if principal.kind == "pat":
-        raise Problem("forbidden", "A personal token may not change the password: log in.")
+        raise HttpProblem("forbidden", "A personal token may not change the password: log in.")
     identities.passwords.require_good(new, "/new")
     if await logins.authenticate(identities, principal.name, current, caller) is None:
         error = FieldError("/current", "this is not the password")
-        raise Problem("forbidden", "The current password is wrong.", (error,))
+        raise HttpProblem("forbidden", "The current password is wrong.", (error,))
     hashed = await _hashed(identities, new)
     async with identities.change() as connection:
         now = identities.now()
@@ -148,22 +148,22 @@ async def change_password(
         await audit.record(connection, entry, now)
 
 
-def name_taken(name: str) -> Problem:
+def name_taken(name: str) -> HttpProblem:
     """Return the problem of a name that is in use."""
-    return Problem("conflict", f"The name {name} is taken.")
+    return HttpProblem("conflict", f"The name {name} is taken.")
 
 
 async def _existing(connection: AsyncConnection, user: str, kind: UserKind) -> UserRecord:
     found = await users.by_id(connection, user)
     if found is None or found.kind is not kind:
-        raise Problem("not-found")
+        raise HttpProblem("not-found")
     return found
 
 
 async def _keep_an_admin(connection: AsyncConnection, user: str) -> None:
     """Raise the problem `conflict` if a user is the only active admin."""
     if list(await users.admins(connection)) == [user]:
-        raise Problem("conflict", "This is the last active admin: make another one first.")
+        raise HttpProblem("conflict", "This is the last active admin: make another one first.")
 
 
 async def _hashed(identities: Identities, password: str | None) -> str | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from broker_config.formats.jobid import f58
 from minicluster.instance.errors import JobInactive, JobNotFound, RequestRefused
 from restful import audit
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.jobs.views import absent
 
 if TYPE_CHECKING:
@@ -46,18 +46,18 @@ class Control:
         self._context = context
 
     async def cancel(self, principal: Principal, job: Visible, reason: str) -> None:
-        """Cancel a job. Raises Problem "ended"."""
+        """Cancel a job. Raises HttpProblem "ended"."""
         await self._act(principal, job, "job.cancel", lambda i: i.jobs.cancel(job.record.id, reason))
 
     async def kill(self, principal: Principal, job: Visible, name: str) -> None:
-        """Send a signal to every task of a job. Raises Problem "ended", "conflict" where none runs."""
+        """Send a signal to every task of a job. Raises HttpProblem "ended", "conflict" where none runs."""
         number = signal.Signals[f"SIG{name}"].value
         await self._act(
             principal, job, "job.kill", lambda i: i.jobs.kill(job.record.id, number), f"signal={name}"
         )
 
     async def urgency(self, principal: Principal, job: Visible, urgency: int) -> int:
-        """Set the urgency of a job that has not begun; return the former one. Raises Problem."""
+        """Set the urgency of a job that has not begun; return the former one. Raises HttpProblem."""
         return await self._act(
             principal,
             job,
@@ -74,7 +74,7 @@ class Control:
         function: Callable[[Instance], T],
         detail: str = "",
     ) -> T:
-        """Call the instance, and record it. Raises Problem."""
+        """Call the instance, and record it. Raises HttpProblem."""
         name = f58(job.record.id)
         if not job.present or not job.record.active:
             raise ended(name)
@@ -143,17 +143,17 @@ def _not_tried(text: str, job: Visible | None) -> JobOutcome:
     return _outcome(text, absent(text) if job is None else ended(text))
 
 
-def _outcome(text: str, problem: Problem) -> JobOutcome:
+def _outcome(text: str, problem: HttpProblem) -> JobOutcome:
     return JobOutcome(text, problem.status, problem.detail)
 
 
-def ended(name: str) -> Problem:
+def ended(name: str) -> HttpProblem:
     """Return the answer to an act on a job that has ended."""
-    return Problem("ended", f"job {name} has ended: it can be looked at, but no longer changed")
+    return HttpProblem("ended", f"job {name} has ended: it can be looked at, but no longer changed")
 
 
-def refused(refusal: RequestRefused) -> Problem:
+def refused(refusal: RequestRefused) -> HttpProblem:
     """Return the answer to a request that the instance refused: a job's state is no failure of it."""
     if refusal.errnum in (errno.EINVAL, errno.EBUSY, errno.EPERM, errno.ENOENT, errno.EEXIST):
-        return Problem("conflict", refusal.text)
-    return Problem("instance-refused", refusal.text)
+        return HttpProblem("conflict", refusal.text)
+    return HttpProblem("instance-refused", refusal.text)

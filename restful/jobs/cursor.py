@@ -11,7 +11,7 @@ import hmac
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from restful.errors import Problem
+from restful.errors import HttpProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,14 +40,14 @@ class Cursors:
         return base64.urlsafe_b64encode(packed + self._code(packed, filters)).decode().rstrip("=")
 
     def read(self, text: str, filters: Iterable[str]) -> PagePosition:
-        """Return the position. Raises Problem "cursor"."""
+        """Return the position. Raises HttpProblem "cursor"."""
         try:
             decoded = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         except ValueError:
             decoded = b""
         packed, code = decoded[: _POSITION.size], decoded[_POSITION.size :]
         if len(packed) < _POSITION.size or not hmac.compare_digest(code, self._code(packed, filters)):
-            raise Problem("cursor", "cursor: take it unchanged from `next`, with the same filters as before")
+            raise HttpProblem("cursor", "cursor: take it unchanged from `next`, with the same filters as before")
         return PagePosition(*_POSITION.unpack(packed))
 
     def _code(self, packed: bytes, filters: Iterable[str]) -> bytes:

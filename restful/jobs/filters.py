@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, select, true, tuple_, union_all
 
 from broker_config.formats.job_states import JobResult, JobState, result_of, state_of
-from restful.errors import FieldError, Problem
+from restful.errors import FieldError, HttpProblem
 from restful.store.jobs import INACTIVE, JOBS, NOBODY, SELECTED, status_of
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Filters:
 
 
 def statuses_of(states: Iterable[str], results: Iterable[str]) -> tuple[int, ...]:
-    """Return the statuses of jobs that have one of these states, or one of these results. Raises Problem."""
+    """Return the statuses of jobs that have one of these states, or one of these results. Raises HttpProblem."""
     found: set[int] = set()
     for name in states:
         try:
@@ -67,9 +67,9 @@ def statuses_of(states: Iterable[str], results: Iterable[str]) -> tuple[int, ...
     return tuple(sorted(found))
 
 
-def _unknown(field: str, name: str, known: str) -> Problem:
+def _unknown(field: str, name: str, known: str) -> HttpProblem:
     message = f"{name[:40]!r} is no {field} of a job; there are {known}"
-    return Problem("invalid", f"{field}: {message}", (FieldError(field, message),))
+    return HttpProblem("invalid", f"{field}: {message}", (FieldError(field, message),))
 
 
 def words(texts: Iterable[str]) -> list[str]:
@@ -138,16 +138,16 @@ def _named(name: str, *, sqlite: bool) -> ColumnElement[bool]:
 
 
 def owner_of(asked: str, user: str, *, everybody: bool) -> str | None:
-    """Return whose jobs a query asks for: by default the user's own. Raises Problem "forbidden"."""
+    """Return whose jobs a query asks for: by default the user's own. Raises HttpProblem "forbidden"."""
     if asked in ("", user):
         return user
     if not everybody:
-        raise Problem("forbidden", "owner: others' jobs need the scope jobs:read:all")
+        raise HttpProblem("forbidden", "owner: others' jobs need the scope jobs:read:all")
     return {EVERYBODY: None, NOBODYS: NOBODY}.get(asked, asked)
 
 
 def filters_of(query: Mapping[str, Any], owner: str | None) -> Filters:
-    """Return the filters of a query's values. Raises Problem."""
+    """Return the filters of a query's values. Raises HttpProblem."""
     return Filters(
         owner,
         statuses_of(words(query.get("state", ())), words(query.get("result", ()))),

@@ -1,6 +1,6 @@
 """The jobs of all users: what the routes, the page and /v1 call.
 
-A Principal goes in, records come out, Problem is raised. What everything here may raise besides: Problem
+A Principal goes in, records come out, HttpProblem is raised. What everything here may raise besides: HttpProblem
 "not-found" for a cluster or a job that is not there or not the user's, "forbidden" for a scope that he has
 not there, and DatabaseError.
 """
@@ -15,7 +15,7 @@ from broker_config.formats.jobid import f58
 from minicluster.instance.errors import JobNotFound
 from restful import audit
 from restful.clusters import instance_calls
-from restful.errors import FieldError, Problem
+from restful.errors import FieldError, HttpProblem
 from restful.jobs import dependencies, jobspecs, rules, views
 from restful.jobs.submit import SubmitOrder
 from restful.jobs.visibility import Visible
@@ -75,7 +75,7 @@ class JobService:
     ) -> Submitted:
         """Submit a job, once for each `key`.
 
-        Raises Problem "invalid", "quota", "under-way", "instance-away", "busy".
+        Raises HttpProblem "invalid", "quota", "under-way", "instance-away", "busy".
         """
         cluster, scopes = await self._parts.access.cluster(principal, cluster_name, "jobs:submit")
         spec = await checked(self._parts, principal, (cluster, scopes), submission)
@@ -83,7 +83,7 @@ class JobService:
         return await self._parts.submitter.submit(order)
 
     async def validate(self, principal: Principal, cluster_name: str, submission: Submission) -> Feasibility:
-        """Return whether a job could ever run. Raises Problem "invalid", "instance-away"."""
+        """Return whether a job could ever run. Raises HttpProblem "invalid", "instance-away"."""
         cluster, scopes = await self._parts.access.cluster(principal, cluster_name, "jobs:submit")
         spec = await checked(self._parts, principal, (cluster, scopes), submission)
         reason = await cluster.connection.call(lambda i: instance_calls.unsatisfiable(i, spec))
@@ -94,30 +94,30 @@ class JobService:
         return (await self._visible(principal, cluster_name, text)).record
 
     async def page(self, principal: Principal, cluster_name: str, query: ListingQuery) -> Page:
-        """Return a page of jobs, latest first. Raises Problem "cursor", "invalid"."""
+        """Return a page of jobs, latest first. Raises HttpProblem "cursor", "invalid"."""
         cluster, wanted = await self._parts.listing.which(principal, cluster_name, query)
         if wanted.owner != principal.user:
             await self._audit_read(principal, "job.list", f"cluster:{cluster.name}")
         return await self._parts.listing.page(cluster, wanted, query)
 
     async def count(self, principal: Principal, cluster_name: str, query: ListingQuery) -> int:
-        """Return how many jobs a listing has in all. Raises Problem "invalid"."""
+        """Return how many jobs a listing has in all. Raises HttpProblem "invalid"."""
         cluster, wanted = await self._parts.listing.which(principal, cluster_name, query)
         return await self._parts.listing.count(cluster, wanted)
 
     async def jobspec(self, principal: Principal, cluster_name: str, text: str) -> Mapping[str, Any]:
-        """Return a job's jobspec without its environment. Raises Problem "instance-away", "output-gone"."""
+        """Return a job's jobspec without its environment. Raises HttpProblem "instance-away", "output-gone"."""
         job = await self._visible(principal, cluster_name, text)
         if not job.present:
-            raise Problem("output-gone", f"the jobspec of {text[:60]} went with its instance")
+            raise HttpProblem("output-gone", f"the jobspec of {text[:60]} went with its instance")
         try:
             spec = await job.cluster.connection.call(lambda i: i.jobs.jobspec(job.record.id))
         except JobNotFound:
-            raise Problem("output-gone", f"the instance has forgotten the jobspec of {text[:60]}") from None
+            raise HttpProblem("output-gone", f"the instance has forgotten the jobspec of {text[:60]}") from None
         return views.shown_jobspec(spec)
 
     async def why(self, principal: Principal, cluster_name: str, text: str) -> str:
-        """Return why a job waits, in a sentence; empty: it does not. Raises Problem "instance-away"."""
+        """Return why a job waits, in a sentence; empty: it does not. Raises HttpProblem "instance-away"."""
         job = await self._visible(principal, cluster_name, text)
         if not job.present or not job.record.active or job.record.t_run:
             return ""
@@ -127,19 +127,19 @@ class JobService:
             raise views.absent(text) from None
 
     async def cancel(self, principal: Principal, cluster_name: str, text: str, reason: str = "") -> JobRecord:
-        """Cancel a job. Raises Problem "ended", "instance-away"."""
+        """Cancel a job. Raises HttpProblem "ended", "instance-away"."""
         job = await self._parts.visibility.job(principal, cluster_name, text, "jobs:cancel")
         await self._parts.control.cancel(principal, job, reason)
         return job.record
 
     async def kill(self, principal: Principal, cluster_name: str, text: str, name: str) -> JobRecord:
-        """Send a signal, such as "TERM", to all tasks. Raises Problem "ended", "conflict"."""
+        """Send a signal, such as "TERM", to all tasks. Raises HttpProblem "ended", "conflict"."""
         job = await self._parts.visibility.job(principal, cluster_name, text, "jobs:cancel")
         await self._parts.control.kill(principal, job, name)
         return job.record
 
     async def urgency(self, principal: Principal, cluster_name: str, text: str, urgency: int) -> int:
-        """Set a waiting job's urgency; return the former one. Raises Problem.
+        """Set a waiting job's urgency; return the former one. Raises HttpProblem.
 
         Of his own jobs a user sets up to 16; `jobs:urgency` is for any urgency of any job.
         """
@@ -149,7 +149,7 @@ class JobService:
         else:
             job = await self._parts.visibility.job(principal, cluster_name, text, "jobs:cancel")
             if urgency > USERS_URGENCY:
-                raise Problem("forbidden", f"an urgency above {USERS_URGENCY} needs the scope jobs:urgency")
+                raise HttpProblem("forbidden", f"an urgency above {USERS_URGENCY} needs the scope jobs:urgency")
         return await self._parts.control.urgency(principal, job, urgency)
 
     async def cancel_many(
@@ -176,7 +176,7 @@ class JobService:
     async def _found(self, principal: Principal, cluster_name: str, text: str) -> Visible | None:
         try:
             return await self._parts.visibility.job(principal, cluster_name, text, "jobs:cancel")
-        except Problem:
+        except HttpProblem:
             return None
 
     async def _visible(self, principal: Principal, cluster_name: str, text: str) -> Visible:
@@ -203,11 +203,11 @@ async def checked(
     at: tuple[ServedCluster, frozenset[str]],
     submission: Submission,
 ) -> Mapping[str, Any]:
-    """Return the jobspec of a submission that this user may make at a cluster. Raises Problem "invalid"."""
+    """Return the jobspec of a submission that this user may make at a cluster. Raises HttpProblem "invalid"."""
     cluster, scopes = at
     if submission.urgency > USERS_URGENCY and "jobs:urgency" not in scopes:
         message = f"is at most {USERS_URGENCY} here, not {submission.urgency}"
-        raise Problem("invalid", f"urgency {message}", (FieldError("/urgency", message),))
+        raise HttpProblem("invalid", f"urgency {message}", (FieldError("/urgency", message),))
     limits = rules.Rules(parts.settings.jobs, cluster.spec.any_output_path)
     spec = jobspecs.jobspec_of(submission, cluster.spec.base, limits)
     targets, wrong = dependencies.targets(spec)
@@ -215,14 +215,14 @@ async def checked(
         if not await _sees(parts, principal, cluster, target.text):
             wrong.append(dependencies.missing(target))
     if wrong:
-        raise Problem("invalid", f"dependencies: {wrong[0].message}", tuple(wrong))
+        raise HttpProblem("invalid", f"dependencies: {wrong[0].message}", tuple(wrong))
     return spec
 
 
 async def _sees(parts: JobServiceParts, principal: Principal, cluster: ServedCluster, text: str) -> bool:
     try:
         job = await parts.visibility.job(principal, cluster.name, text, "jobs:read")
-    except Problem:
+    except HttpProblem:
         return False
     return job.present
 
@@ -230,7 +230,7 @@ async def _sees(parts: JobServiceParts, principal: Principal, cluster: ServedClu
 def _check_many(count: int, most: int) -> None:
     if count > most:
         message = f"one request cancels at most {most} jobs"
-        raise Problem("invalid", message, (FieldError("/ids", message),))
+        raise HttpProblem("invalid", message, (FieldError("/ids", message),))
 
 
 def fingerprint(submission: Submission) -> str:

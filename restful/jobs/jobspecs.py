@@ -16,7 +16,7 @@ from broker_config.formats.jobspec import set_at
 from minicluster.instance.errors import SubmitRefused
 from minicluster.instance.jobspec import jobspec as built
 from minicluster.instance.records import JobRequest
-from restful.errors import FieldError, Problem
+from restful.errors import FieldError, HttpProblem
 from restful.jobs import rules
 from restful.jobs.quota import Reservation
 
@@ -96,7 +96,7 @@ def _output(given: Submission) -> JSON:
 
 
 def jobspec_of(submission: Submission, base: Base, which: rules.Rules) -> JSON:
-    """Return the jobspec of a submission. Raises Problem "invalid" with everything that is wrong."""
+    """Return the jobspec of a submission. Raises HttpProblem "invalid" with everything that is wrong."""
     if submission.jobspec is not None:
         return _given(submission.jobspec, base, which)
     _check_texts(submission, which)
@@ -104,7 +104,7 @@ def jobspec_of(submission: Submission, base: Base, which: rules.Rules) -> JSON:
         found = built(request_of(submission, base), inherit=False)
         formats.parse(found)
     except (SubmitRefused, JobspecError) as error:
-        raise Problem("invalid", str(error), (FieldError("", str(error)),)) from error
+        raise HttpProblem("invalid", str(error), (FieldError("", str(error)),)) from error
     wrong = [FieldError(_field(each.path), each.message) for each in rules.problems(found, which)]
     _refuse(wrong)
     return found
@@ -129,7 +129,7 @@ def _given(jobspec: JSON, base: Base, which: rules.Rules) -> JSON:
     try:
         formats.parse(jobspec)
     except JobspecError as error:
-        raise Problem("invalid", f"jobspec: {error}", (FieldError("/jobspec", str(error)),)) from error
+        raise HttpProblem("invalid", f"jobspec: {error}", (FieldError("/jobspec", str(error)),)) from error
     _refuse([FieldError(f"/jobspec{each.path}", each.message) for each in rules.problems(jobspec, which)])
     found: JSON = json.loads(json.dumps(jobspec))
     system = formats.system_of(found)
@@ -140,14 +140,14 @@ def _given(jobspec: JSON, base: Base, which: rules.Rules) -> JSON:
 
 def _check_json(jobspec: JSON) -> None:
     if _depth(jobspec) > MAX_DEPTH:
-        raise Problem(
+        raise HttpProblem(
             "invalid", f"jobspec: more than {MAX_DEPTH} levels", (FieldError("/jobspec", "is too deep"),)
         )
     try:
         json.dumps(jobspec, allow_nan=False)
     except ValueError as error:
         message = "has a number that JSON has not: infinite, or none"
-        raise Problem("invalid", f"jobspec: {message}", (FieldError("/jobspec", message),)) from error
+        raise HttpProblem("invalid", f"jobspec: {message}", (FieldError("/jobspec", message),)) from error
 
 
 def _depth(value: Any) -> int:
@@ -171,7 +171,7 @@ def _field(path: str) -> str:
 def _refuse(wrong: list[FieldError]) -> None:
     if wrong:
         first = wrong[0]
-        raise Problem("invalid", f"{first.path.lstrip('/')}: {first.message}", tuple(wrong))
+        raise HttpProblem("invalid", f"{first.path.lstrip('/')}: {first.message}", tuple(wrong))
 
 
 def reservation_of(jobspec: Mapping[str, Any], cores_per_node: int) -> Reservation:

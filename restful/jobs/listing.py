@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from restful.errors import FieldError, Problem
+from restful.errors import FieldError, HttpProblem
 from restful.jobs import filters
 from restful.jobs.cursor import PagePosition
 from restful.store import jobs
@@ -58,7 +58,7 @@ class JobListing:
     async def which(
         self, principal: Principal, cluster_name: str, query: ListingQuery, scope: str = "jobs:read"
     ) -> tuple[ServedCluster, filters.Filters]:
-        """Return a cluster and whose jobs a query means there. Raises Problem."""
+        """Return a cluster and whose jobs a query means there. Raises HttpProblem."""
         cluster, scopes = await self._access.cluster(principal, cluster_name, scope)
         owner = filters.owner_of(query.owner, principal.user, everybody=f"{scope}:all" in scopes)
         statuses = filters.statuses_of(filters.words(query.state), filters.words(query.result))
@@ -66,7 +66,7 @@ class JobListing:
         return cluster, wanted
 
     async def page(self, cluster: ServedCluster, wanted: filters.Filters, query: ListingQuery) -> Page:
-        """Return a page. Raises Problem "cursor", "invalid"."""
+        """Return a page. Raises HttpProblem "cursor", "invalid"."""
         limit = self._limit(query.limit)
         texts = wanted.texts(cluster.id)
         behind = self._cursors.read(query.cursor, texts) if query.cursor else None
@@ -96,4 +96,4 @@ class JobListing:
         if 1 <= asked <= self._limits.page:
             return asked
         message = f"is 1 to {self._limits.page}, not {asked}"
-        raise Problem("invalid", f"limit {message}", (FieldError("limit", message),))
+        raise HttpProblem("invalid", f"limit {message}", (FieldError("limit", message),))

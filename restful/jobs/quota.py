@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from restful.errors import Problem
+from restful.errors import HttpProblem
 
 
 class Quota(NamedTuple):
@@ -73,10 +73,10 @@ def excess(quota: Quota, use: Use, job: Reservation) -> str:
 
 
 def check(quota: Quota, use: Use, job: Reservation) -> None:
-    """Raise Problem "quota" if one more job would exceed a limit."""
+    """Raise HttpProblem "quota" if one more job would exceed a limit."""
     reason = excess(quota, use, job)
     if reason:
-        raise Problem("quota", reason)
+        raise HttpProblem("quota", reason)
 
 
 def _hours(seconds: float) -> str:

@@ -31,7 +31,7 @@ async def check(
     limits: JobLimits,
     now: float,
 ) -> None:
-    """Raise Problem "quota" if one more job would exceed a quota of a user at a cluster."""
+    """Raise HttpProblem "quota" if one more job would exceed a quota of a user at a cluster."""
     applying = await quotas.applying(connection, user, cluster)
     if all(each.jobs is None for _, each in applying):
         applying.append((cluster, Quota(jobs=limits.active)))

@@ -19,7 +19,7 @@ from minicluster.instance.errors import InstanceError, InstanceGone, SubmitRefus
 from restful import audit
 from restful.clusters.connection import away
 from restful.clusters.projection import projected
-from restful.errors import FieldError, Problem
+from restful.errors import FieldError, HttpProblem
 from restful.jobs import jobspecs, marked_jobs, reserved, seal
 from restful.store import jobs, request_keys
 from restful.store.jobs import JobRecord
@@ -75,7 +75,7 @@ class Submitter:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def submit(self, order: SubmitOrder) -> Submitted:
-        """Submit a job, or return the one of an earlier request. Raises Problem, DatabaseError."""
+        """Submit a job, or return the one of an earlier request. Raises HttpProblem, DatabaseError."""
         row = await self._begin(order)
         if row.job is not None:
             return Submitted(row.job, replayed=True)
@@ -131,10 +131,10 @@ class Submitter:
             return None
         if row.fingerprint != order.fingerprint:
             message = "was used for another request within a day; take a new one for each job"
-            raise Problem("invalid", f"Idempotency-Key {message}", (FieldError("Idempotency-Key", message),))
+            raise HttpProblem("invalid", f"Idempotency-Key {message}", (FieldError("Idempotency-Key", message),))
         claimed = row.claimed_until > self._context.claims_until()
         if row.id in order.cluster.under_way or (row.state == PENDING and claimed):
-            raise Problem("under-way", "a request with this Idempotency-Key is under way", headers=_RETRY)
+            raise HttpProblem("under-way", "a request with this Idempotency-Key is under way", headers=_RETRY)
         return row
 
     def _new(self, order: SubmitOrder, row_id: str, now: float) -> RequestRow:
@@ -167,7 +167,7 @@ class Submitter:
             return row
         until = self._context.now() + CLAIM
         if not await request_keys.claim(connection, former, self._context.process, until):
-            raise Problem("under-way", "a request with this Idempotency-Key is under way", headers=_RETRY)
+            raise HttpProblem("under-way", "a request with this Idempotency-Key is under way", headers=_RETRY)
         instance = order.cluster.row.instance
         await request_keys.reserve(connection, former.id, instance, *order.reservation)
         return replace(former, instance=instance, claimer="")
@@ -189,8 +189,8 @@ class Submitter:
             return await self._finish(order, row, jobid)
         except SubmitRefused as error:
             await self._refused(order, row, str(error))
-            raise Problem("invalid", str(error), (FieldError("", str(error)),)) from error
-        except Problem:  # it was not sent
+            raise HttpProblem("invalid", str(error), (FieldError("", str(error)),)) from error
+        except HttpProblem:  # it was not sent
             await self._unsent(row)
             raise
         except InstanceError as error:
@@ -262,7 +262,7 @@ async def note(context: Context, cluster: ServedCluster, row: RequestRow, record
 async def recover(context: Context, cluster: ServedCluster) -> None:
     """Take over the jobs of requests that an earlier process left without one, and release the others.
 
-    Raises InstanceError, Problem, DatabaseError.
+    Raises InstanceError, HttpProblem, DatabaseError.
     """
     now = context.claims_until()
     async with context.database.read() as connection:

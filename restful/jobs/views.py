@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from broker_config.formats.errors import JobIdError
 from broker_config.formats.jobid import f58, parse
 from broker_config.formats.jobspec import redacted, user_of
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.jobs.seal import MARK, OURS
 
 if TYPE_CHECKING:
@@ -111,16 +111,16 @@ def view(record: JobRecord, cluster: str) -> JSON:
 
 
 def jobid_of(text: str) -> int:
-    """Return the id that a text means, in any form of RFC 19. Raises Problem "not-found"."""
+    """Return the id that a text means, in any form of RFC 19. Raises HttpProblem "not-found"."""
     try:
         return parse(text)
     except JobIdError:
         raise absent(text) from None
 
 
-def absent(text: str) -> Problem:
+def absent(text: str) -> HttpProblem:
     """Return the answer to a job that is not there; one of somebody else has the same."""
-    return Problem("not-found", f"there is no job {text[:60]!r} here")
+    return HttpProblem("not-found", f"there is no job {text[:60]!r} here")
 
 
 def shown_jobspec(jobspec: Mapping[str, Any]) -> JSON:

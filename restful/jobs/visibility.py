@@ -39,7 +39,7 @@ class Visibility:
     async def job(self, principal: Principal, cluster_name: str, text: str, scope: str) -> Visible:
         """Return a job by its id in any form, for `scope` with own jobs, and for SCOPE:all with others'.
 
-        Raises Problem "not-found", "forbidden".
+        Raises HttpProblem "not-found", "forbidden".
         """
         cluster, scopes = await self._access.cluster(principal, cluster_name, scope)
         found = await self._found(principal, cluster, text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.limits.problem_answer import answer
 
 if TYPE_CHECKING:
@@ -34,19 +34,19 @@ class RequestLimiter:
         answered = GuardedSend(send, body, scope)
         try:
             await self._app(scope, body.receive, answered.send)
-        except Problem:
+        except HttpProblem:
             if body.refusal is None or answered.started:
                 raise
         if body.refusal is not None and not answered.started:
             await answer(body.refusal, scope["path"])(scope, receive, send)
 
-    def _head(self, scope: Scope) -> Problem | None:
+    def _head(self, scope: Scope) -> HttpProblem | None:
         """Return why a request is refused by its head alone."""
         size = len(scope.get("raw_path") or scope["path"].encode()) + len(scope.get("query_string", b""))
         size += sum(len(name) + len(value) + 4 for name, value in scope["headers"])
         limit = self._limits.head_bytes
         if size > limit:
-            return Problem(
+            return HttpProblem(
                 "head-too-large", f"the head has {size} bytes; the limit is {limit}", headers=CLOSE
             )
         stated = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
@@ -60,9 +60,9 @@ def _number(text: bytes) -> int:
     return int(text) if text.isdigit() and len(text) < 20 else 0
 
 
-def too_large(limit: int) -> Problem:
+def too_large(limit: int) -> HttpProblem:
     """Return the refusal of a body."""
-    return Problem("too-large", f"the body has more than the limit of {limit} bytes", headers=CLOSE)
+    return HttpProblem("too-large", f"the body has more than the limit of {limit} bytes", headers=CLOSE)
 
 
 class LimitedBody:
@@ -74,10 +74,10 @@ class LimitedBody:
         self._size = 0
         self._whole = False
         self._deadline: float | None = None
-        self.refusal: Problem | None = None
+        self.refusal: HttpProblem | None = None
 
     async def receive(self) -> Message:
-        """Return the next message. Raises Problem "too-large", "too-slow"."""
+        """Return the next message. Raises HttpProblem "too-large", "too-slow"."""
         if self._whole:
             return await self._receive()  # only that the client has gone can come
         if self.refusal is not None:
@@ -101,7 +101,7 @@ class LimitedBody:
                 return await self._receive()
         except TimeoutError:
             seconds = self._limits.body_seconds
-            self.refusal = Problem(
+            self.refusal = HttpProblem(
                 "too-slow", f"the body did not arrive within the limit of {seconds:g} s", headers=CLOSE
             )
             raise self.refusal from None

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from minicluster.database import DatabaseError
 from restful import audit
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.identity import access_tokens, cookies, token_format, web_sessions
 from restful.identity.access_tokens import InvalidToken
 from restful.identity.caller import Caller
@@ -91,7 +91,7 @@ async def authenticated(request: Request) -> Principal:
     if not stated and identities.settings.no_auth:
         return await _on_loopback(request)
     if not stated:
-        raise Problem("unauthenticated", headers={"WWW-Authenticate": REALM})
+        raise HttpProblem("unauthenticated", headers={"WWW-Authenticate": REALM})
     scheme, _, token = stated[0].partition(" ")
     if len(stated) > 1 or scheme.lower() != "bearer" or not token.strip():
         raise invalid_token("send one header `Authorization: Bearer TOKEN`")
@@ -104,10 +104,10 @@ async def authenticated(request: Request) -> Principal:
         raise invalid_token(str(error)) from error
 
 
-def invalid_token(description: str) -> Problem:
+def invalid_token(description: str) -> HttpProblem:
     """Return the problem of a token that is not to be believed (RFC 6750 section 3.1)."""
     words = f'{REALM}, error="invalid_token", error_description="{description.replace(chr(34), chr(39))}"'
-    return Problem("unauthenticated", _sentence(description), headers={"WWW-Authenticate": words})
+    return HttpProblem("unauthenticated", _sentence(description), headers={"WWW-Authenticate": words})
 
 
 async def _by_personal_token(identities: Identities, token: str, address: str) -> Principal:
@@ -198,7 +198,7 @@ async def _refuse(request: Request, principal: Principal, scope: str) -> None:
     detail = audit.fields({"lacks": scope})
     await identities_of(request).record(audit.by(principal, "request", what, "denied", detail))
     words = f'{REALM}, error="insufficient_scope", scope="{scope}"'
-    raise Problem("forbidden", f"This needs the scope {scope}.", headers={"WWW-Authenticate": words})
+    raise HttpProblem("forbidden", f"This needs the scope {scope}.", headers={"WWW-Authenticate": words})
 
 
 def _sentence(text: str) -> str:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from restful.errors import MEDIA_TYPE, PROBLEMS, FieldError, Problem
+from restful.errors import MEDIA_TYPE, PROBLEMS, FieldError, HttpProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -92,7 +92,7 @@ def components() -> dict[str, Any]:
 
 
 async def body(request: Request, model: type[Model], *, optional: bool = False) -> Model:
-    """Return a request's body. Raises Problem "malformed", "invalid", and those of the limits."""
+    """Return a request's body. Raises HttpProblem "malformed", "invalid", and those of the limits."""
     sent = await request.body()
     if not sent and optional:
         sent = b"{}"
@@ -102,13 +102,13 @@ async def body(request: Request, model: type[Model], *, optional: bool = False) 
         raise invalid(error.errors(include_url=False, include_input=False, include_context=False)) from None
 
 
-def invalid(errors: Sequence[Any]) -> Problem:
+def invalid(errors: Sequence[Any]) -> HttpProblem:
     """Return the problem for pydantic's errors."""
     if any(each["type"] == "json_invalid" for each in errors):
-        return Problem("malformed", "the body is no JSON: " + str(errors[0]["msg"]).partition(": ")[2])
+        return HttpProblem("malformed", "the body is no JSON: " + str(errors[0]["msg"]).partition(": ")[2])
     fields = tuple(FieldError(pointer(each["loc"]), message(each)) for each in errors[:50])
     first = fields[0]
-    return Problem("invalid", f"{first.path.lstrip('/') or 'the body'}: {first.message}", fields)
+    return HttpProblem("invalid", f"{first.path.lstrip('/') or 'the body'}: {first.message}", fields)
 
 
 def message(error: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fastapi import Depends
 from starlette.requests import Request  # noqa: TC002 - FastAPI reads annotations
 
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.routes.access import requires
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ def services_of(request: Request) -> Services:
 
 
 def admit(services: Services, principal: Principal) -> None:
-    """Count one request of a user. Raises Problem "too-many-requests"."""
+    """Count one request of a user. Raises HttpProblem "too-many-requests"."""
     decision = services.rates.take(principal.user, services.now())
     if decision.allowed:
         return
     limits = services.settings.requests
     wait = max(1, -int(-decision.wait // 1))
-    raise Problem(
+    raise HttpProblem(
         "too-many-requests",
         f"the limit is {limits.requests_per_second:g} requests a second, and {limits.burst} at once",
         headers={"Retry-After": str(wait)},

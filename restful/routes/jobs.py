@@ -11,7 +11,7 @@ from starlette.requests import Request  # noqa: TC002 - FastAPI reads annotation
 from starlette.responses import Response  # noqa: TC002 - FastAPI reads annotations
 
 from broker_config.formats.jobid import f58, f58plain
-from restful.errors import FieldError, Problem
+from restful.errors import FieldError, HttpProblem
 from restful.identity.principal import Principal
 from restful.jobs import schema
 from restful.jobs.listing import ListingQuery
@@ -104,7 +104,7 @@ async def submit(request: Request, cluster: str, principal: Submitting, key: Key
     """Submit a job of its fields, a batch script, or a whole jobspec."""
     if key is not None and not (0 < len(key) <= MAX_KEY and key.isprintable()):
         message = f"has 1 to {MAX_KEY} printable characters"
-        raise Problem("invalid", f"Idempotency-Key {message}", (FieldError("Idempotency-Key", message),))
+        raise HttpProblem("invalid", f"Idempotency-Key {message}", (FieldError("Idempotency-Key", message),))
     sent = await body(request, schema.Submission)
     found = await jobs_of(request).submit(principal, cluster, sent, key)
     headers = {"Location": where(cluster, found.id)}

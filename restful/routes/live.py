@@ -8,7 +8,7 @@ from fastapi import Depends, Header
 from starlette.responses import Response
 
 from restful.errors import MEDIA_TYPE as PROBLEM_TYPE
-from restful.errors import PROBLEMS, Problem
+from restful.errors import PROBLEMS, HttpProblem
 from restful.identity.principal import Principal
 from restful.jobs.output.positions import AtEnd, position
 from restful.jobs.output.responses import HEADERS, Form, Live, LiveResponse
@@ -53,7 +53,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 def start_of(after: str | None, last_event_id: str | None) -> int | None:
-    """Return the entry behind which to go on; None: the end was received. Raises Problem."""
+    """Return the entry behind which to go on; None: the end was received. Raises HttpProblem."""
     try:
         return position(after, last_event_id)
     except AtEnd:
@@ -79,7 +79,7 @@ def live_response(
         try:
             again = await READS(request, None)
             await services.following.check(again, *what)
-        except Problem as problem:
+        except HttpProblem as problem:
             if problem.status >= 500:
                 raise
             return False

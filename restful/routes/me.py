@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Response
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from restful import audit
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.identity import devices, personal_tokens, user_changes
 from restful.identity.personal_tokens import TokenWish
 from restful.identity.principal import Principal
@@ -136,7 +136,7 @@ async def end_session(session: ObjectId, principal: TokensScope, identities: Ide
     async with identities.change() as connection:
         now = identities.now()
         if not await sessions.revoke_family(connection, session, now, principal.user):
-            raise Problem("not-found")
+            raise HttpProblem("not-found")
         await audit.record(connection, audit.by(principal, "session.revoke", f"session:{session}"), now)
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request  # noqa: TC002 - FastAPI reads annotations
 from starlette.responses import Response  # noqa: TC002 - FastAPI reads annotations
 
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.identity.principal import Principal
 from restful.routes.answers import answers, json_answer
 from restful.routes.asker import asker, services_of
@@ -60,7 +60,7 @@ async def used(
     """Return node-seconds and core-seconds by day or by user."""
     services = services_of(request)
     if user not in ("", principal.user) and not principal.may("jobs:read:all"):
-        raise Problem("forbidden", "user: others' use needs the scope jobs:read:all")
+        raise HttpProblem("forbidden", "user: others' use needs the scope jobs:read:all")
     where = (await services.access.cluster(principal, cluster, "jobs:read"))[0].id if cluster else None
     whose = None if user == EVERYBODY else user or principal.user
     today = int(services.now() // usage.DAY)

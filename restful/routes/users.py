@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, SecretStr
 from sqlalchemy.exc import IntegrityError
 
 from restful import audit
-from restful.errors import FieldError, Problem
+from restful.errors import FieldError, HttpProblem
 from restful.identity import user_changes
 from restful.identity.personal_tokens import TokenWish
 from restful.identity.principal import Principal, Role
@@ -220,7 +220,7 @@ async def read_group(group: ObjectId, _: ReaderHere, identities: IdentitiesHere)
         found = await groups.group_by_id(connection, group)
         members = list(await groups.members(connection, group))
     if found is None:
-        raise Problem("not-found")
+        raise HttpProblem("not-found")
     return _group(found, members)
 
 
@@ -229,7 +229,7 @@ async def delete_group(group: ObjectId, admin: AdminHere, identities: Identities
     """Delete a group with its grants."""
     async with identities.change() as connection:
         if not await groups.remove_group(connection, group):
-            raise Problem("not-found")
+            raise HttpProblem("not-found")
         await audit.record(connection, audit.by(admin, "group.delete", f"group:{group}"), identities.now())
 
 
@@ -243,7 +243,7 @@ async def add_member(group: ObjectId, user: ObjectId, admin: AdminHere, identiti
             entry = audit.by(admin, "group.add", f"group:{group}", detail=detail)
             await audit.record(connection, entry, identities.now())
     except IntegrityError as error:
-        raise Problem("not-found") from error
+        raise HttpProblem("not-found") from error
 
 
 @router.delete("/groups/{group}/members/{user}", status_code=204, responses={404: {}})
@@ -253,7 +253,7 @@ async def remove_member(
     """Take a user out of a group."""
     async with identities.change() as connection:
         if not await groups.remove_member(connection, group, user):
-            raise Problem("not-found")
+            raise HttpProblem("not-found")
         entry = audit.by(admin, "group.remove", f"group:{group}", detail=audit.fields({"user": user}))
         await audit.record(connection, entry, identities.now())
 
@@ -272,7 +272,7 @@ async def create_grant(admin: AdminHere, identities: IdentitiesHere, body: Grant
     """Let a user, a group or everyone use a cluster, or operate it."""
     if body.user is not None and body.group is not None:
         error = FieldError("/group", "a grant is a user's or a group's")
-        raise Problem("invalid", "A field of the grant is not right.", (error,))
+        raise HttpProblem("invalid", "A field of the grant is not right.", (error,))
     now = identities.now()
     grant = GrantRecord(identities.new_id(), body.cluster, body.role, now, body.user, body.group)
     try:
@@ -282,7 +282,7 @@ async def create_grant(admin: AdminHere, identities: IdentitiesHere, body: Grant
             entry = audit.by(admin, "grant.create", f"grant:{grant.id}", detail=detail)
             await audit.record(connection, entry, now)
     except IntegrityError as error:
-        raise Problem("conflict", "There is such a grant already, or no such user or group.") from error
+        raise HttpProblem("conflict", "There is such a grant already, or no such user or group.") from error
     return _grant(grant)
 
 
@@ -292,7 +292,7 @@ async def delete_grant(grant: ObjectId, admin: AdminHere, identities: Identities
     async with identities.change() as connection:
         found = await groups.remove_grant(connection, grant)
         if found is None:
-            raise Problem("not-found")
+            raise HttpProblem("not-found")
         detail = audit.fields({"cluster": found.cluster, "user": found.user, "group": found.group})
         entry = audit.by(admin, "grant.delete", f"grant:{grant}", detail=detail)
         await audit.record(connection, entry, identities.now())
@@ -302,7 +302,7 @@ async def _found(identities: IdentitiesHere, user: str, kind: UserKind) -> UserR
     async with identities.database.read() as connection:
         found = await users.by_id(connection, user)
     if found is None or found.kind is not kind:
-        raise Problem("not-found")
+        raise HttpProblem("not-found")
     return found
 
 

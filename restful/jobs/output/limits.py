@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from restful.errors import Problem
+from restful.errors import HttpProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ class StreamLimiter:
 
     @contextmanager
     def one(self, user: str) -> Iterator[None]:
-        """Count a stream of a user for the block. Raises Problem where that is one too many."""
+        """Count a stream of a user for the block. Raises HttpProblem where that is one too many."""
         self._check(user)
         self._open[user] += 1
         try:
@@ -74,7 +74,7 @@ class StreamLimiter:
         later = {"Retry-After": "10"}
         if self._open[user] >= limits.per_user:
             words = f"You have {limits.per_user} open streams, which is the limit: close one."
-            raise Problem("too-many-requests", words, headers=later)
+            raise HttpProblem("too-many-requests", words, headers=later)
         if self.open >= limits.in_all:
             words = f"{limits.in_all} streams are open here, which is the limit: try again later."
-            raise Problem("busy", words, headers=later)
+            raise HttpProblem("busy", words, headers=later)

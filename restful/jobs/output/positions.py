@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from restful.errors import FieldError, Problem
+from restful.errors import FieldError, HttpProblem
 
 START = -1
 """The position in front of everything."""
@@ -19,7 +19,7 @@ class AtEnd(Exception):  # noqa: N818 - named for what is so
 
 
 def position(after: str | None, last_event_id: str | None) -> int:
-    """Return the entry behind which a reader goes on. Raises AtEnd, Problem.
+    """Return the entry behind which a reader goes on. Raises AtEnd, HttpProblem.
 
     `Last-Event-ID` counts where both are given: a browser that connects again sends it with the same address
     as before. An empty one is none, as in a browser that has had no id.
@@ -37,5 +37,5 @@ def _number(text: str, name: str) -> int:
     if _NUMBER.fullmatch(text) is None:
         shown = text if len(text) <= 40 else f"{text[:40]}…"
         words = f"{name} is {shown!r}: send the id of the last event, a number, or leave it out."
-        raise Problem("malformed", words, (FieldError(name, "is no id of an event"),))
+        raise HttpProblem("malformed", words, (FieldError(name, "is no id of an event"),))
     return int(text)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import anyio
 from starlette.responses import Response
 
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.jobs.output.endings import EndReason, FeedEnd
 from restful.jobs.output.sse import MEDIA_TYPE
 
@@ -106,7 +106,7 @@ class Live(Generic[T]):
 
 
 class LiveResponse(Response, Generic[T]):
-    """Sends what a reader gets. Raises Problem before it begins.
+    """Sends what a reader gets. Raises HttpProblem before it begins.
 
     Where the client is too slow, or text is cut off by the end of a token, the body is not completed, so
     that it is not taken for all of the output.
@@ -129,7 +129,7 @@ class LiveResponse(Response, Generic[T]):
                     await self._complete(send)
 
     async def _await_opened(self, reader: FeedReader[T]) -> None:
-        """Raise Problem where there is nothing to begin with.
+        """Raise HttpProblem where there is nothing to begin with.
 
         A browser that gets anything but 200 never connects again. So while an instance is away, events are
         begun all the same, and it is followed once it is back.
@@ -137,9 +137,9 @@ class LiveResponse(Response, Generic[T]):
         opened = await reader.opened(self._limits.open_timeout)
         reason = reader.failure.reason if reader.failure is not None else None
         if reason is EndReason.GONE:
-            raise Problem("output-gone", "The instance that ran this job is gone, and its output with it.")
+            raise HttpProblem("output-gone", "The instance that ran this job is gone, and its output with it.")
         if (not opened or reason is EndReason.AWAY) and self.media_type != MEDIA_TYPE:
-            raise Problem("instance-away", headers={"Retry-After": "2"})
+            raise HttpProblem("instance-away", headers={"Retry-After": "2"})
 
     async def _outcome(self, reader: FeedReader[T], receive: Receive, send: Send) -> Outcome:
         """Send the body; return what ended it first."""

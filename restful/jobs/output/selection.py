@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats import idset
 from broker_config.formats.errors import IdsetError
-from restful.errors import FieldError, Problem
+from restful.errors import FieldError, HttpProblem
 
 if TYPE_CHECKING:
     from minicluster.instance.records import OutputChunk
@@ -34,7 +34,7 @@ class ChunkSelection:
 
 
 def selection(stream: str | None, task: str | None) -> ChunkSelection:
-    """Read `stream` (names with commas) and `task` (an idset, RFC 22). Raises Problem."""
+    """Read `stream` (names with commas) and `task` (an idset, RFC 22). Raises HttpProblem."""
     return ChunkSelection(None if not stream else _streams(stream), None if not task else _tasks(task))
 
 
@@ -42,7 +42,7 @@ def _streams(text: str) -> frozenset[str]:
     names = frozenset(text.split(","))
     if not names <= set(STREAMS):
         words = f"stream is {text[:40]!r}: it is one or several of stdout, stderr and log, with commas."
-        raise Problem("malformed", words, (FieldError("stream", "names no stream of a job"),))
+        raise HttpProblem("malformed", words, (FieldError("stream", "names no stream of a job"),))
     return names
 
 
@@ -54,7 +54,7 @@ def _tasks(text: str) -> frozenset[int]:
     except IdsetError as error:
         reason = str(error)
     words = f"task is {text[:40]!r}: it is the rank of a task, or a set of ranks as 0-3,7 ({reason})."
-    raise Problem("malformed", words, (FieldError("task", "is no set of ranks"),))
+    raise HttpProblem("malformed", words, (FieldError("task", "is no set of ranks"),))
 
 
 MAX_TASKS = 1 << 16

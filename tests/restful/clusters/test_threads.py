@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from restful.clusters.backoff import Backoff
 from restful.clusters.snapshots import CachedSnapshot
 from restful.clusters.threads import Threads
-from restful.errors import Problem
+from restful.errors import HttpProblem
 
 
 def test_a_call_that_hangs_is_left_and_others_go_on() -> None:
@@ -36,7 +36,7 @@ def test_more_calls_than_may_wait_are_refused() -> None:
     async def work() -> list[bool]:
         threads = Threads("mc", size=1, waiting=1)
         first, second = threads.start(end.wait), threads.start(end.wait)
-        with pytest.raises(Problem, match="2 calls to mc are under way; try again"):
+        with pytest.raises(HttpProblem, match="2 calls to mc are under way; try again"):
             threads.start(end.wait)
         end.set()
         return [await first, await second]

@@ -16,7 +16,7 @@ from fastapi.responses import JSONResponse
 from sqlalchemy import StaticPool, create_engine
 
 from minicluster.database import Database, Schema, open_database
-from restful.errors import MEDIA_TYPE, Problem
+from restful.errors import MEDIA_TYPE, HttpProblem
 from restful.identity.caller import Caller
 from restful.identity.identities import Identities, open_identities
 from restful.identity.master_key import MasterKey
@@ -186,8 +186,8 @@ def mounted(number: int = 0) -> FastAPI:
     for each in (oauth, me, users, audit_log):
         app.include_router(each.router)
 
-    @app.exception_handler(Problem)
-    async def problem(request: Request, error: Problem) -> JSONResponse:
+    @app.exception_handler(HttpProblem)
+    async def problem(request: Request, error: HttpProblem) -> JSONResponse:
         content = error.body(request.url.path)
         return JSONResponse(content, error.status, error.headers, MEDIA_TYPE)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.identity import authenticators, pam
 from restful.identity.pam import PamAuthenticator
 from restful.identity.principal import Role
@@ -119,7 +119,7 @@ def test_a_fifth_question_to_pam_at_once_is_refused() -> None:
         tasks = [asyncio.create_task(found.authenticate("dora", THERE)) for _ in range(4)]
         await asyncio.sleep(0)
         try:
-            with pytest.raises(Problem) as caught:
+            with pytest.raises(HttpProblem) as caught:
                 await found.authenticate("dora", THERE)
         finally:
             go_on.set()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.identity import logins
 from restful.identity.addresses import counted_as
 from restful.store import users
@@ -19,7 +19,7 @@ async def tried(here: Service, name: str, password: str, address: str) -> str:
     """Return what came of an attempt: the name, "refused", or the seconds to wait."""
     try:
         found = await logins.authenticate(here.identities, name, password, caller(address))
-    except Problem as problem:
+    except HttpProblem as problem:
         return f"{problem.type} {problem.headers['Retry-After']}"
     return "refused" if found is None else found.name
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.identity.passwords import PasswordCheck, Passwords
 from tests.restful.identity.service import PASSWORD, SETTINGS, within
 
@@ -58,7 +58,7 @@ def test_the_hash_of_nobody_is_one() -> None:
 
 def test_a_third_hash_at_once_is_refused() -> None:
     passwords = Passwords(SETTINGS)
-    with passwords.slot(), passwords.slot(), pytest.raises(Problem) as caught, passwords.slot():
+    with passwords.slot(), passwords.slot(), pytest.raises(HttpProblem) as caught, passwords.slot():
         pass
     assert (caught.value.type, caught.value.headers) == ("busy", {"Retry-After": "1"})
     assert caught.value.detail == "Too many logins at once; try again."
@@ -93,6 +93,6 @@ def test_which_passwords_are_accepted(password: str, good: bool) -> None:
     found = None
     try:
         Passwords(SETTINGS).require_good(password, "/new")
-    except Problem as problem:
+    except HttpProblem as problem:
         found = [(each.path, each.message) for each in problem.errors]
     assert found == (None if good else [("/new", "a password has 12 to 1024 characters")])

@@ -14,7 +14,7 @@ from starlette.requests import Request  # noqa: TC002 - FastAPI reads annotation
 from minicluster.database import open_database
 from restful.app import create_app
 from restful.clusters.spec import ClusterSpec
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.identity.principal import Principal, Role
 from restful.identity.scopes import BY_ROLE, SCOPES, GrantRole
 from restful.jobs.jobspecs import Base
@@ -117,9 +117,9 @@ def _by_name(scope: str) -> Callable[[Request], Coroutine[Any, Any, Principal]]:
     async def principal(request: Request) -> Principal:
         found = USERS.get(request.headers.get("authorization", "").removeprefix("Bearer "))
         if found is None:
-            raise Problem("unauthenticated", headers={"WWW-Authenticate": "Bearer"})
+            raise HttpProblem("unauthenticated", headers={"WWW-Authenticate": "Bearer"})
         if not found.may(scope):
-            raise Problem("forbidden", f"that needs the scope {scope}")
+            raise HttpProblem("forbidden", f"that needs the scope {scope}")
         return found
 
     return principal

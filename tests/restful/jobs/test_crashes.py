@@ -10,7 +10,7 @@ import pytest
 
 from minicluster.instance.records import JobFilter
 from minicluster.instance.rpc_jobs import RpcJobs
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.jobs import submit
 from restful.jobs.schema import Submission
 from restful.store import jobs, request_keys
@@ -141,14 +141,14 @@ def test_what_was_submitted_is_taken_over_without_its_key(embedded: Laboratory, 
 
 
 def test_while_a_request_is_under_way_its_key_is_refused(embedded: Laboratory, tmp_path: Path) -> None:
-    async def work() -> Problem:
+    async def work() -> HttpProblem:
         async with opened(tmp_path, spec_of(embedded)) as here:
             cluster = next(iter(here.services.clusters))
             with dying("before the submit"), pytest.raises(Crash):
                 await here.services.jobs.submit(USERS["alice"], "mc", submission("u", 1), "k")
             async with here.services.database.read() as connection:
                 cluster.under_way |= {row.id for row in await request_keys.pending(connection, cluster.id)}
-            with pytest.raises(Problem) as raised:
+            with pytest.raises(HttpProblem) as raised:
                 await here.services.jobs.submit(USERS["alice"], "mc", submission("u", 1), "k")
             return raised.value
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.jobs.cursor import Cursors, PagePosition
 
 CURSORS = Cursors(b"k" * 32)
@@ -29,17 +29,17 @@ def test_a_cursor_of_other_filters_is_refused(
     if mine == others:
         assert math.isfinite(CURSORS.read(cursor, others).t_submit)
         return
-    with pytest.raises(Problem, match="with the same filters as before"):
+    with pytest.raises(HttpProblem, match="with the same filters as before"):
         CURSORS.read(cursor, others)
 
 
 @given(some.text(max_size=60))
 def test_what_is_no_cursor_is_refused(text: str) -> None:
-    with pytest.raises(Problem) as raised:
+    with pytest.raises(HttpProblem) as raised:
         CURSORS.read(text, [])
     assert raised.value.status == 400
 
 
 def test_a_cursor_of_another_service_is_refused() -> None:
-    with pytest.raises(Problem, match="cursor"):
+    with pytest.raises(HttpProblem, match="cursor"):
         Cursors(b"o" * 32).read(CURSORS.write(PagePosition(1.0, 2), []), [])

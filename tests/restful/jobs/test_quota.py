@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.jobs import quota
 from restful.jobs.quota import Quota, Reservation, Use
 
@@ -58,7 +58,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize(("limits", "use", "job", "words"), REFUSALS.values(), ids=REFUSALS)
 def test_a_refusal_names_the_quota(limits: Quota, use: Use, job: Reservation, words: str) -> None:
-    with pytest.raises(Problem) as raised:
+    with pytest.raises(HttpProblem) as raised:
         quota.check(limits, use, job)
     assert raised.value.status == 403
     assert words in raised.value.detail

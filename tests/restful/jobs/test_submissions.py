@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from pydantic import ValidationError
 
 from broker_config.formats import jobspec as formats
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.jobs import dependencies, jobspecs
 from restful.jobs.jobspecs import Base
 from restful.jobs.quota import Reservation
@@ -213,7 +213,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 def test_a_refusal_names_the_field_and_what_would_be_right(
     fields: dict[str, Any], path: str, words: str
 ) -> None:
-    with pytest.raises(Problem) as raised:
+    with pytest.raises(HttpProblem) as raised:
         built(fields)
     first = raised.value.errors[0]
     assert (raised.value.status, first.path) == (422, path)
@@ -224,13 +224,13 @@ def test_a_jobspec_that_is_too_deep_is_refused() -> None:
     deep: dict[str, Any] = {}
     for _ in range(60):
         deep = {"x": deep}
-    with pytest.raises(Problem, match="more than 40 levels"):
+    with pytest.raises(HttpProblem, match="more than 40 levels"):
         built({"jobspec": spec(user=deep)})
 
 
 def test_a_number_that_json_has_not_is_refused() -> None:
     submission = Submission(jobspec=spec(user={"x": float("nan")}))
-    with pytest.raises(Problem, match="a number that JSON has not"):
+    with pytest.raises(HttpProblem, match="a number that JSON has not"):
         jobspecs.jobspec_of(submission, BASE, RULES)
 
 
@@ -257,7 +257,7 @@ def test_whatever_a_user_writes_nothing_of_the_services_own_passes(
     given_ = spec(system={**attributes, "shell": {"options": options}}, user=of_user)
     try:
         found = built({"jobspec": given_})
-    except Problem:
+    except HttpProblem:
         return
     assert not {"minicluster", "companion_of"} & formats.user_of(found).keys()
     assert not {"exec", "alloc-bypass"} & formats.system_of(found).keys()

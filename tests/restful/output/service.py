@@ -10,7 +10,7 @@ from unittest import mock
 from fastapi import FastAPI
 from starlette.responses import JSONResponse
 
-from restful.errors import MEDIA_TYPE, Problem
+from restful.errors import MEDIA_TYPE, HttpProblem
 from restful.identity.principal import Principal, Role
 from restful.jobs.output.limits import StreamLimits
 from restful.jobs.output.streams import LiveStreams, streams
@@ -49,7 +49,7 @@ class Service:
 
     async def followed(self, principal: Principal, cluster: str, jobid: str) -> Followed:
         if (cluster, jobid) != ("mc", "7"):
-            raise Problem("not-found")
+            raise HttpProblem("not-found")
         return self.script.followed()
 
     async def followed_cluster(self, principal: Principal, cluster: str) -> FollowedCluster:
@@ -62,7 +62,7 @@ class Service:
 
 
 def _problem(request: Request, problem: Exception) -> JSONResponse:
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, HttpProblem)
     body = problem.body(request.url.path)
     return JSONResponse(body, problem.status, dict(problem.headers), media_type=MEDIA_TYPE)
 
@@ -78,7 +78,7 @@ async def serving(script: Script, **limits: Any) -> AsyncIterator[Service]:
     app = service.app
     app.include_router(output.router)
     app.include_router(job_changes.router)
-    app.add_exception_handler(Problem, _problem)
+    app.add_exception_handler(HttpProblem, _problem)
     app.state.services = service
     app.dependency_overrides[live.READS] = lambda: ALICE
     with mock.patch.object(live, "READS", _alice):

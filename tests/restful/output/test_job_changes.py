@@ -10,7 +10,7 @@ import pytest
 
 from minicluster.client.event_stream import EventParser
 from minicluster.instance.records import Event, Job, JobChange, JobState
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.jobs.output.job_changes import ChangeNumbering, FollowedCluster
 from tests.restful.output.driver import hanging_up, request
 from tests.restful.output.scripted import Script, ScriptedStream
@@ -56,7 +56,7 @@ class Cluster(Script):
 
     async def _mine(self, ids: Collection[int]) -> Collection[int]:
         if self.broken:
-            raise Problem("database-away")
+            raise HttpProblem("database-away")
         return {jobid for jobid in ids if jobid % 2 == 0}
 
 

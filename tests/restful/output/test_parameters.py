@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicluster.instance.records import OutputChunk
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.jobs.output.entries import FeedEntry
 from restful.jobs.output.limits import StreamLimiter, StreamLimits
 from restful.jobs.output.positions import AtEnd, position
@@ -39,7 +39,7 @@ def test_a_reader_has_had_the_end(after: str | None, last_event_id: str | None) 
 
 @pytest.mark.parametrize("text", ["x", "-2", "1.5", "٣", " 1", "1\n", "9" * 17, "1e3"])
 def test_a_wrong_position_is_named(text: str) -> None:
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(HttpProblem) as problem:
         position(None, text)
     assert (problem.value.type, problem.value.errors[0].path) == ("malformed", "Last-Event-ID")
     assert problem.value.detail == (
@@ -49,7 +49,7 @@ def test_a_wrong_position_is_named(text: str) -> None:
 
 @given(st.text())
 def test_no_position_is_more_than_a_refusal(text: str) -> None:
-    with contextlib.suppress(AtEnd, Problem):
+    with contextlib.suppress(AtEnd, HttpProblem):
         assert position(text, None) >= -1
 
 
@@ -83,7 +83,7 @@ def test_chunks_are_selected(stream: str | None, task: str | None, expected: int
     ],
 )
 def test_a_wrong_selection_is_named(stream: str | None, task: str | None, words: str) -> None:
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(HttpProblem) as problem:
         selection(stream, task)
     assert problem.value.type == "malformed"
     assert words in problem.value.detail
@@ -103,7 +103,7 @@ def test_one_user_cannot_take_the_streams_of_others() -> None:
 
 
 def _refusal(limiter: StreamLimiter, user: str) -> tuple[str, str]:
-    with pytest.raises(Problem) as problem, limiter.one(user):
+    with pytest.raises(HttpProblem) as problem, limiter.one(user):
         raise AssertionError("it was admitted")
     assert problem.value.headers == {"Retry-After": "10"}
     return problem.value.type, problem.value.detail
@@ -115,7 +115,7 @@ def test_what_is_closed_counts_no_more(users: list[str]) -> None:
     with contextlib.ExitStack() as open_streams:
         admitted: list[str] = []
         for user in users:
-            with contextlib.suppress(Problem):
+            with contextlib.suppress(HttpProblem):
                 open_streams.enter_context(limiter.one(user))
                 admitted.append(user)
         assert limiter.open == len(admitted) <= 5

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from restful.errors import Problem
+from restful.errors import HttpProblem
 from restful.jobs.output.limits import StreamLimits
 from tests.restful.output.driver import hanging_up, request, until
 from tests.restful.output.scripted import Script
@@ -152,14 +152,14 @@ def test_a_quiet_client_that_hangs_up_leaves_nothing(query: str) -> None:
 
 
 REVOKED = [
-    pytest.param(Problem("unauthenticated"), 60.0, id="the token was revoked"),
-    pytest.param(Problem("not-found"), 60.0, id="the grant was removed"),
-    pytest.param(Problem("database-away"), 0.1, id="nobody knows"),
+    pytest.param(HttpProblem("unauthenticated"), 60.0, id="the token was revoked"),
+    pytest.param(HttpProblem("not-found"), 60.0, id="the grant was removed"),
+    pytest.param(HttpProblem("database-away"), 0.1, id="nobody knows"),
 ]
 
 
 @pytest.mark.parametrize(("refusal", "timeout"), REVOKED)
-def test_a_stream_ends_with_the_right_to_read_it(refusal: Problem, timeout: float) -> None:
+def test_a_stream_ends_with_the_right_to_read_it(refusal: HttpProblem, timeout: float) -> None:
     async def check() -> None:
         script = Script()
         async with serving(script, access_interval=0.01, access_timeout=timeout) as service:
@@ -180,7 +180,7 @@ def test_text_that_is_cut_off_is_not_taken_for_whole() -> None:
         async with serving(script, access_interval=0.01) as service:
             exchange = request(service.app, OUTPUT + "?follow=true")
             await exchange.has(b"x")
-            service.refusal = Problem("unauthenticated")
+            service.refusal = HttpProblem("unauthenticated")
             await exchange.ended()
             assert not exchange.complete
 
