@@ -47,7 +47,7 @@ class ClusterAccess:
     async def cluster(
         self, principal: Principal, name: str, scope: str
     ) -> tuple[ServedCluster, frozenset[str]]:
-        """Return a cluster and the scopes there. Raises HttpProblem "not-found", or "forbidden" without `scope`.
+        """Return a cluster and the scopes there. Raises problem "not-found", or "forbidden" without `scope`.
 
         A cluster at which somebody may do nothing is as one that is not there.
         """

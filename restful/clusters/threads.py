@@ -79,7 +79,7 @@ class Threads:
             result.exception()  # somebody who stopped waiting does not want it
 
     async def run(self, function: Callable[[], T], seconds: float) -> T:
-        """Return what a function returns. Raises HttpProblem "busy", and TimeoutError: the call goes on then."""
+        """Return what a function returns. Raises problem "busy", and TimeoutError: the call goes on then."""
         return await asyncio.wait_for(asyncio.shield(self.start(function)), seconds)
 
     def _work(self) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from restful.identity.identities import Identities
-    from restful.identity.oidc import Endpoints, Provider, OidcSubject
+    from restful.identity.oidc import Endpoints, OidcSubject, Provider
     from restful.store.users import UserRecord
 
 MAX_ANSWER = 256 * 1024

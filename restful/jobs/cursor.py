@@ -47,7 +47,9 @@ class Cursors:
             decoded = b""
         packed, code = decoded[: _POSITION.size], decoded[_POSITION.size :]
         if len(packed) < _POSITION.size or not hmac.compare_digest(code, self._code(packed, filters)):
-            raise HttpProblem("cursor", "cursor: take it unchanged from `next`, with the same filters as before")
+            raise HttpProblem(
+                "cursor", "cursor: take it unchanged from `next`, with the same filters as before"
+            )
         return PagePosition(*_POSITION.unpack(packed))
 
     def _code(self, packed: bytes, filters: Iterable[str]) -> bytes:

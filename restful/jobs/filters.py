@@ -49,7 +49,7 @@ class Filters:
 
 
 def statuses_of(states: Iterable[str], results: Iterable[str]) -> tuple[int, ...]:
-    """Return the statuses of jobs that have one of these states, or one of these results. Raises HttpProblem."""
+    """Return the statuses of jobs that have one of these states, or one of these results. Raises problem."""
     found: set[int] = set()
     for name in states:
         try:

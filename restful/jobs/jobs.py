@@ -1,6 +1,6 @@
 """The jobs of all users: what the routes, the page and /v1 call.
 
-A Principal goes in, records come out, HttpProblem is raised. What everything here may raise besides: HttpProblem
+A Principal goes in, records come out, HttpProblem is raised. What everything here may raise besides:
 "not-found" for a cluster or a job that is not there or not the user's, "forbidden" for a scope that he has
 not there, and DatabaseError.
 """
@@ -106,14 +106,16 @@ class JobService:
         return await self._parts.listing.count(cluster, wanted)
 
     async def jobspec(self, principal: Principal, cluster_name: str, text: str) -> Mapping[str, Any]:
-        """Return a job's jobspec without its environment. Raises HttpProblem "instance-away", "output-gone"."""
+        """Return a job's jobspec without its environment. Raises problem "instance-away", "output-gone"."""
         job = await self._visible(principal, cluster_name, text)
         if not job.present:
             raise HttpProblem("output-gone", f"the jobspec of {text[:60]} went with its instance")
         try:
             spec = await job.cluster.connection.call(lambda i: i.jobs.jobspec(job.record.id))
         except JobNotFound:
-            raise HttpProblem("output-gone", f"the instance has forgotten the jobspec of {text[:60]}") from None
+            raise HttpProblem(
+                "output-gone", f"the instance has forgotten the jobspec of {text[:60]}"
+            ) from None
         return views.shown_jobspec(spec)
 
     async def why(self, principal: Principal, cluster_name: str, text: str) -> str:
@@ -149,7 +151,9 @@ class JobService:
         else:
             job = await self._parts.visibility.job(principal, cluster_name, text, "jobs:cancel")
             if urgency > USERS_URGENCY:
-                raise HttpProblem("forbidden", f"an urgency above {USERS_URGENCY} needs the scope jobs:urgency")
+                raise HttpProblem(
+                    "forbidden", f"an urgency above {USERS_URGENCY} needs the scope jobs:urgency"
+                )
         return await self._parts.control.urgency(principal, job, urgency)
 
     async def cancel_many(
@@ -203,7 +207,7 @@ async def checked(
     at: tuple[ServedCluster, frozenset[str]],
     submission: Submission,
 ) -> Mapping[str, Any]:
-    """Return the jobspec of a submission that this user may make at a cluster. Raises HttpProblem "invalid"."""
+    """Return the jobspec of a submission that this user may make at a cluster. Raises problem "invalid"."""
     cluster, scopes = at
     if submission.urgency > USERS_URGENCY and "jobs:urgency" not in scopes:
         message = f"is at most {USERS_URGENCY} here, not {submission.urgency}"

@@ -131,7 +131,9 @@ class Submitter:
             return None
         if row.fingerprint != order.fingerprint:
             message = "was used for another request within a day; take a new one for each job"
-            raise HttpProblem("invalid", f"Idempotency-Key {message}", (FieldError("Idempotency-Key", message),))
+            raise HttpProblem(
+                "invalid", f"Idempotency-Key {message}", (FieldError("Idempotency-Key", message),)
+            )
         claimed = row.claimed_until > self._context.claims_until()
         if row.id in order.cluster.under_way or (row.state == PENDING and claimed):
             raise HttpProblem("under-way", "a request with this Idempotency-Key is under way", headers=_RETRY)

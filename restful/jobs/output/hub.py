@@ -52,7 +52,9 @@ class Hub:
     async def follow(self, key: Hashable, source: Source[T], after: int) -> AsyncIterator[Reader[T]]:
         """Follow what others who name the same key follow too, behind an entry."""
         if self._closed:
-            raise HttpProblem("busy", "This service is about to end: try again.", headers={"Retry-After": "2"})
+            raise HttpProblem(
+                "busy", "This service is about to end: try again.", headers={"Retry-After": "2"}
+            )
         feed = self._feeds.get(key)
         if feed is None or feed.closed.is_set() or feed.end is not None:
             feed = self._feeds[key] = self._started(source, after)

@@ -137,7 +137,9 @@ class LiveResponse(Response, Generic[T]):
         opened = await reader.opened(self._limits.open_timeout)
         reason = reader.failure.reason if reader.failure is not None else None
         if reason is EndReason.GONE:
-            raise HttpProblem("output-gone", "The instance that ran this job is gone, and its output with it.")
+            raise HttpProblem(
+                "output-gone", "The instance that ran this job is gone, and its output with it."
+            )
         if (not opened or reason is EndReason.AWAY) and self.media_type != MEDIA_TYPE:
             raise HttpProblem("instance-away", headers={"Retry-After": "2"})
 

@@ -35,13 +35,13 @@ class FollowedJobs(Protocol):
     """Which jobs somebody may follow: what the routes here need of the service's jobs."""
 
     async def followed(self, principal: Principal, cluster: str, jobid: str) -> Followed:
-        """Return a job by its id in any form of RFC 19. Raises HttpProblem: others' jobs are as absent ones."""
+        """Return a job by its id in any form of RFC 19. Raises problem: others' jobs are as absent ones."""
 
     async def followed_cluster(self, principal: Principal, cluster: str) -> FollowedCluster:
         """Return a cluster, to follow one's own jobs there. Raises HttpProblem."""
 
     async def check(self, principal: Principal, cluster: str, jobid: str = "") -> None:
-        """Raise HttpProblem where somebody may not follow a job, or his own ones, any more; record nothing."""
+        """Raise a problem where somebody may not follow a job, or his own ones, any more; record nothing."""
 
 
 class FollowServices(Protocol):

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import sqlite3
 from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,9 +12,8 @@ from typing import Any
 import httpx2
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
-from sqlalchemy import StaticPool, create_engine
 
-from minicluster.database import Database, Schema, open_database
+from minicluster.database import Database, open_database
 from restful.errors import MEDIA_TYPE, HttpProblem
 from restful.identity.caller import Caller
 from restful.identity.identities import Identities, open_identities
@@ -27,13 +25,13 @@ from restful.routes import audit_log, me, oauth, users
 from restful.store import users as user_rows
 from restful.store.schema import SCHEMA
 from restful.store.users import UserKind, UserRecord, UserState
+from tests.database import ready_file
 
 START = 1_800_000_000.0
 PASSWORD = "correct horse battery"
 ADDRESS = "192.0.2.1"
 SETTINGS = IdentitySettings(issuer="https://mc.example", argon2_memory=8, argon2_passes=1)
 FILE = "service.db"
-TABLES = Schema("restful", SCHEMA.metadata, "tests.database.no_migrations")
 """Tables as they are described: that migrations lead to the same is tried elsewhere."""
 MASTER = MasterKey(b"m" * 32)
 
@@ -143,28 +141,15 @@ def caller(address: str = ADDRESS) -> Caller:
 @contextlib.asynccontextmanager
 async def opened(path: Path, **settings: Any) -> AsyncIterator[Service]:
     """Give a service with a new database in a directory."""
-    (path / FILE).write_bytes(_empty())
+    (path / FILE).write_bytes(ready_file.content(SCHEMA))
     async with database(path) as found:
         yield replica(found, Clock(), **settings)
-
-
-@cache
-def _empty() -> bytes:
-    """Return a file of SQLite with all tables: making them takes longer than most tests."""
-    engine = create_engine("sqlite://", poolclass=StaticPool)
-    SCHEMA.metadata.create_all(engine)
-    with engine.connect() as connection:
-        driver = connection.connection.driver_connection
-        assert isinstance(driver, sqlite3.Connection)
-        content = driver.serialize()
-    engine.dispose()
-    return content
 
 
 @contextlib.asynccontextmanager
 async def database(path: Path) -> AsyncIterator[Database]:
     """Give the database in a directory."""
-    found = await open_database(f"sqlite:///{path / FILE}", TABLES)
+    found = await open_database(f"sqlite:///{path / FILE}", SCHEMA)
     try:
         yield found
     finally:

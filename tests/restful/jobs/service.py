@@ -22,6 +22,7 @@ from restful.routes.access import requires
 from restful.services import Services, open_services
 from restful.settings import ClusterLimits, Settings
 from restful.store.schema import SCHEMA
+from tests.database import ready_file
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
@@ -99,10 +100,10 @@ def spec_of(laboratory: Laboratory, **more: Any) -> ClusterSpec:
 
 async def database_in(folder: Path) -> Database:
     """Return the database of a folder, with all tables."""
-    database = await open_database(f"sqlite:///{folder / 'rest.db'}", SCHEMA)
-    async with database.write() as connection:
-        await connection.run_sync(SCHEMA.metadata.create_all)
-    return database
+    file = folder / "rest.db"
+    if not file.exists():
+        file.write_bytes(ready_file.content(SCHEMA))
+    return await open_database(f"sqlite:///{file}", SCHEMA)
 
 
 def app_of(services: Services, **more: Any) -> FastAPI:
