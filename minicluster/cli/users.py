@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(name="users", cls=PlainGroup, add_completion=False, no_args_is_help=True)
 COLUMNS = ("name", "role", "state", "display", "email", "created")
-Role = Literal["", "user", "operator", "admin"]
-State = Literal["", "active", "locked", "disabled"]
+RoleOption = Literal["", "user", "operator", "admin"]
+StateOption = Literal["", "active", "locked", "disabled"]
 NameArgument = Annotated[str, typer.Argument(metavar="USER", help="The name that he logs in with.")]
 DisplayOption = Annotated[str, typer.Option("--display", help="The name as it is shown.")]
 EmailOption = Annotated[str, typer.Option("--email", help="For messages to him.")]
@@ -74,9 +74,11 @@ def create(
 @app.command(cls=PlainCommand)
 def change(  # noqa: PLR0913, PLR0917 - an option each
     name: NameArgument,
-    role: Annotated[Role, typer.Option("--role", metavar="user|operator|admin", help="What he may do.")] = "",
+    role: Annotated[
+        RoleOption, typer.Option("--role", metavar="user|operator|admin", help="What he may do.")
+    ] = "",
     state: Annotated[
-        State,
+        StateOption,
         typer.Option("--state", metavar="active|locked|disabled", help="Whether he may log in."),
     ] = "",
     display: DisplayOption = "",

@@ -125,7 +125,7 @@ class NodeRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class ResourceAmount:
     """Some of a cluster's resources."""
 
     nodes: int = 0
@@ -138,10 +138,10 @@ class NodesRecord:
     """The nodes of a cluster, and their resources."""
 
     nodes: tuple[NodeRecord, ...]
-    all: Amount
-    up: Amount
-    free: Amount
-    allocated: Amount
+    all: ResourceAmount
+    up: ResourceAmount
+    free: ResourceAmount
+    allocated: ResourceAmount
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ def nodes_record(found: Any) -> NodesRecord:
     """Return nodes and resources. Raises BadAnswer."""
     parts = member(found, "resources")
     nodes = tuple(_node(each) for each in member(found, "nodes"))
-    amounts = {name: read(Amount, member(parts, name)) for name in ("all", "up", "free", "allocated")}
+    amounts = {name: read(ResourceAmount, member(parts, name)) for name in ("all", "up", "free", "allocated")}
     return NodesRecord(nodes, **amounts)
 
 

@@ -264,8 +264,6 @@ class Observed:
 
     objects: tuple[ObservedObject, ...] = ()
     """The Secret is among them once it existed, or its creation was accepted."""
-    tokens: str = ""
-    """The generations of the tokens in its second Secret, as an annotation has them; empty: it has none."""
     job: JobReport | None = None
     pods: tuple[PodReport, ...] = ()
     brokers: BrokerReport | None = None
@@ -286,6 +284,8 @@ class Observed:
     """When the operator began to observe."""
     pod_refusal: str = ""
     """Why the Job could not make a pod that it lacks, such as for Pod Security, a quota, or an account."""
+    tokens: str = ""
+    """The generations of the tokens in its second Secret, as an annotation has them; empty: it has none."""
 
     def find(self, key: ObjectKey) -> ObservedObject | None:
         """Return the object of that kind and name, where there is one."""

@@ -21,7 +21,7 @@ from minicluster.instance.records import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from minicluster.client.records import Amount, JobCounts, JobStatus, NodesRecord, QueueRecord
+    from minicluster.client.records import JobCounts, JobStatus, NodesRecord, QueueRecord, ResourceAmount
     from minicluster.instance.records import JobFilter, JobRequest
 
 NO_INPUT = {"input.stdin.type": "file", "input.stdin.path": "/dev/null"}
@@ -161,7 +161,9 @@ def resources_of(found: NodesRecord) -> Resources:
     )
 
 
-def _subset(hosts: Mapping[int, str], ranks: Iterable[int], amount: Amount | None = None) -> ResourceSubset:
+def _subset(
+    hosts: Mapping[int, str], ranks: Iterable[int], amount: ResourceAmount | None = None
+) -> ResourceSubset:
     listed = tuple(ranks)
     cores, gpus = (amount.cores, amount.gpus) if amount is not None else (0, 0)
     return ResourceSubset(listed, tuple(hosts[rank] for rank in listed), cores, gpus)
@@ -174,7 +176,7 @@ def queue_of(found: QueueRecord, *, alone: bool) -> QueueStatus:
 
 
 def stats_of(found: JobCounts) -> QueueStats:
-    """Return the numbers of jobs: pending and running ones are not told apart further."""
+    """Return the numbers of jobs: pending and running ones are not divided further."""
     return QueueStats(
         sched=found.pending,
         run=found.running,

@@ -6,6 +6,7 @@ import itertools
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 from broker_config.formats.jobid import f58, parse
@@ -54,12 +55,12 @@ class ClosingStream(Iterator[T], Generic[T]):
         self.close()
 
 
+@dataclass(frozen=True, slots=True)
 class ServiceJobs:
     """One's jobs at a cluster. Times and ids are the instance's; all belong to the user who asks."""
 
-    def __init__(self, client: Client, cluster: str) -> None:
-        self._client = client
-        self._cluster = cluster
+    _client: Client
+    _cluster: str
 
     def submit(self, request: JobRequest) -> int:
         """Submit a job and return its id. Raises SubmitRefused."""
@@ -74,7 +75,7 @@ class ServiceJobs:
     def jobspec(self, jobid: int) -> Mapping[str, Any]:
         """Return a job's jobspec, without the environment. Raises JobNotFound."""
         with of_instance(jobid):
-            return self._job(jobid).jobspec()
+            return _job(self, jobid).jobspec()
 
     def resubmit(self, jobspec: Mapping[str, Any], *, urgency: int = 16, waitable: bool = False) -> int:  # noqa: ARG002
         """Raise NotOffered."""
@@ -90,20 +91,20 @@ class ServiceJobs:
     def get(self, jobid: int) -> Job:
         """Return one job. Raises JobNotFound."""
         with of_instance(jobid):
-            return job_of(self._job(jobid).record(), os.getuid())
+            return job_of(_job(self, jobid).record(), os.getuid())
 
     def wait(self, jobid: int, timeout: float | None = None) -> Job:
         """Wait until the job is inactive and return it. Raises JobNotFound, WaitTimeout (seconds)."""
         try:
             with of_instance(jobid):
-                return job_of(self._job(jobid).wait(timeout), os.getuid())
+                return job_of(_job(self, jobid).wait(timeout), os.getuid())
         except JobTimeout as error:
             raise WaitTimeout(str(error)) from error
 
     def cancel(self, jobid: int, reason: str = "") -> None:
         """Cancel a job. Raises JobNotFound, JobInactive."""
         with of_instance(jobid):
-            self._job(jobid).cancel(reason)
+            _job(self, jobid).cancel(reason)
 
     def cancel_all(self, states: JobState = JobState.ACTIVE, reason: str = "") -> int:
         """Cancel one's jobs that are in one of these states; return how many."""
@@ -120,12 +121,12 @@ class ServiceJobs:
     def kill(self, jobid: int, signum: int) -> None:
         """Send a signal to every task of a running job. Raises JobNotFound, JobInactive."""
         with of_instance(jobid):
-            self._job(jobid).kill(signal.Signals(signum).name.removeprefix("SIG"))
+            _job(self, jobid).kill(signal.Signals(signum).name.removeprefix("SIG"))
 
     def set_urgency(self, jobid: int, urgency: int) -> int:
         """Set a pending job's urgency; return the old one. Raises JobNotFound, JobInactive."""
         with of_instance(jobid):
-            return self._job(jobid).set_urgency(urgency)
+            return _job(self, jobid).set_urgency(urgency)
 
     def resize(self, jobid: int, workers: int, *, wait: bool = True) -> int:  # noqa: ARG002
         """Raise NotResized: a service takes no such orders. Raises JobNotFound, JobInactive."""
@@ -141,7 +142,7 @@ class ServiceJobs:
         if jobid is None or follow:
             refuse("to follow events")
         with of_instance(jobid):
-            found = self._job(jobid).events()
+            found = _job(self, jobid).events()
         return ClosingStream(
             iter([Event(jobid, each.timestamp, each.name, each.context) for each in found]), jobid
         )
@@ -149,7 +150,8 @@ class ServiceJobs:
     def output(self, jobid: int, *, follow: bool = False, after: int = -1) -> ClosingStream[OutputChunk]:
         """A job's output behind entry `after`. Raises JobNotFound."""
         with of_instance(jobid):
-            return ClosingStream(self._job(jobid).output(after=after, follow=follow), jobid)
+            return ClosingStream(_job(self, jobid).output(after=after, follow=follow), jobid)
 
-    def _job(self, jobid: int) -> RemoteJob:
-        return self._client.job(self._cluster, f58(jobid))
+
+def _job(jobs: ServiceJobs, jobid: int) -> RemoteJob:
+    return jobs._client.job(jobs._cluster, f58(jobid))

@@ -44,7 +44,7 @@ class PamAuthenticator:
 
 
 def authenticator() -> PamAuthenticator:
-    """Return what asks PAM. Raises ImportError if `pip install minicluster[pam]` is missing."""
+    """Return what asks PAM. Raises ImportError where python-pam is missing, of the extra `pam`."""
     module = importlib.import_module("pam")
 
     def ask(name: str, password: str) -> bool:

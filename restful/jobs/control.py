@@ -29,7 +29,7 @@ BATCHES = 4
 """Calls under way at once for one request about many jobs: half of a cluster's threads."""
 
 
-class JobOutcome(NamedTuple):
+class ControlOutcome(NamedTuple):
     """What became of one job of many."""
 
     id: str
@@ -95,7 +95,7 @@ class Control:
         cluster: ServedCluster,
         jobs: Sequence[tuple[str, Visible | None]],
         reason: str,
-    ) -> list[JobOutcome]:
+    ) -> list[ControlOutcome]:
         """Cancel jobs; those that are None are not there."""
         wanted = [(text, job.record.id) for text, job in jobs if job is not None and _may_act(job)]
         size = -(-len(wanted) // BATCHES) or 1
@@ -123,11 +123,11 @@ def _may_act(job: Visible) -> bool:
     return job.present and job.record.active
 
 
-def _cancelled(instance: Instance, *, batch: Sequence[tuple[str, int]], reason: str) -> list[JobOutcome]:
+def _cancelled(instance: Instance, *, batch: Sequence[tuple[str, int]], reason: str) -> list[ControlOutcome]:
     return [_cancelled_one(instance, text, jobid, reason) for text, jobid in batch]
 
 
-def _cancelled_one(instance: Instance, text: str, jobid: int, reason: str) -> JobOutcome:
+def _cancelled_one(instance: Instance, text: str, jobid: int, reason: str) -> ControlOutcome:
     try:
         instance.jobs.cancel(jobid, reason)
     except JobNotFound:
@@ -136,15 +136,15 @@ def _cancelled_one(instance: Instance, text: str, jobid: int, reason: str) -> Jo
         return _outcome(text, ended(text))
     except RequestRefused as refusal:
         return _outcome(text, refused(refusal))
-    return JobOutcome(text, 202, "")
+    return ControlOutcome(text, 202, "")
 
 
-def _not_tried(text: str, job: Visible | None) -> JobOutcome:
+def _not_tried(text: str, job: Visible | None) -> ControlOutcome:
     return _outcome(text, absent(text) if job is None else ended(text))
 
 
-def _outcome(text: str, problem: HttpProblem) -> JobOutcome:
-    return JobOutcome(text, problem.status, problem.detail)
+def _outcome(text: str, problem: HttpProblem) -> ControlOutcome:
+    return ControlOutcome(text, problem.status, problem.detail)
 
 
 def ended(name: str) -> HttpProblem:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from restful.clusters.cluster import ServedCluster
     from restful.clusters.follower import Context
     from restful.identity.principal import Principal
-    from restful.jobs.control import Control, JobOutcome
+    from restful.jobs.control import Control, ControlOutcome
     from restful.jobs.listing import JobListing, ListingQuery, Page
     from restful.jobs.schema import Submission
     from restful.jobs.submit import Submitted, Submitter
@@ -158,7 +158,7 @@ class JobService:
 
     async def cancel_many(
         self, principal: Principal, cluster_name: str, which: list[str] | ListingQuery, reason: str = ""
-    ) -> list[JobOutcome]:
+    ) -> list[ControlOutcome]:
         """Cancel jobs by their ids, or those of a filter that have not ended; each has its own outcome."""
         most = self._parts.settings.requests.bulk
         if isinstance(which, list):

@@ -37,7 +37,7 @@ Word = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"
 """A name on one line."""
 Variable = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00=]+$")]
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT, strict=True)]
-Amount = Annotated[int, Field(ge=0, le=MAX_COUNT, strict=True)]
+WholeNumber = Annotated[int, Field(ge=0, le=MAX_COUNT, strict=True)]
 Urgency = Annotated[int, Field(ge=0, le=31, strict=True)]
 TimeLimit = Annotated[
     float,
@@ -104,9 +104,9 @@ class Submission(RequestModel):
         default=None, description="Standard input of every task: a text that is stored with the job."
     )
     tasks: Count = Field(default=1, description="How many tasks.")
-    nodes: Amount = Field(default=0, description="On how many nodes; 0: on as many as the tasks need.")
+    nodes: WholeNumber = Field(default=0, description="On how many nodes; 0: on as many as the tasks need.")
     cores_per_task: Count = Field(default=1, description="Cores of each task.")
-    gpus_per_task: Amount = Field(default=0, description="GPUs of each task.")
+    gpus_per_task: WholeNumber = Field(default=0, description="GPUs of each task.")
     exclusive: bool = Field(default=False, description="Whole nodes for this job alone; needs `nodes`.")
     time_limit: TimeLimit = Field(
         default=0.0, description="In seconds, or as 90s, 1.5h, 2d; 0: no limit but the queue's."
