@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _CREATED = {CONFIG_MAPS.kind}
 # The fields of a Job that can change once it exists. The others, such as its template, are immutable.
 _MUTABLE = ("parallelism", "completions", "suspend", "activeDeadlineSeconds")
+MAX_REMEMBERED = 1000
+"""Second Secrets whose tokens are remembered: those whose MiniCluster could not be finished since."""
 
 
 class NameTakenError(KubernetesError):
@@ -145,6 +147,8 @@ class Applier:
                 return
             await self._replace_secret(item)
         if not item.get("immutable"):
+            if len(self._written) >= MAX_REMEMBERED:
+                self._written.clear()  # one of these is at worst written once more
             self._written[reference] = written
 
     async def _replace_secret(self, item: Object) -> None:
