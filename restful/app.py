@@ -22,10 +22,12 @@ from restful.routes import (
     audit_log,
     clusters,
     health,
+    job_changes,
     jobs,
     me,
     nodes,
     oauth,
+    output,
     queues,
     usage,
     users,
@@ -45,7 +47,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("restful")
 
 ROUTERS = tuple(
-    each.router for each in (jobs, clusters, nodes, queues, usage, me, users, audit_log, oauth, health)
+    each.router
+    for each in (
+        *(jobs, output, job_changes, clusters, nodes, queues, usage),
+        *(me, users, audit_log, oauth, health),
+    )
 )
 _BY_STATUS = {404: "not-found", 405: "method"}
 _RETRY = {"Retry-After": "2"}

@@ -15,6 +15,9 @@ from restful.jobs.control import Control
 from restful.jobs.cursor import Cursors
 from restful.jobs.jobs import JobService, JobServiceParts
 from restful.jobs.listing import JobListing
+from restful.jobs.output.limits import StreamLimits
+from restful.jobs.output.streams import streams
+from restful.jobs.output.visible_jobs import VisibleJobs
 from restful.jobs.seal import Seal
 from restful.jobs.submit import Submitter, recover
 from restful.jobs.visibility import Visibility
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from minicluster.database import Database
     from restful.clusters.access import Grants
     from restful.identity.identities import Identities
+    from restful.jobs.output.streams import LiveStreams
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,10 @@ class Services:
     """Which jobs a user may see."""
     rates: Rates
     """Requests of users."""
+    streams: LiveStreams
+    """What is followed live."""
+    following: VisibleJobs
+    """Which jobs a user may follow."""
 
 
 def open_services(
@@ -74,6 +82,7 @@ def open_services(
     parts = JobServiceParts(
         context, settings, access, visibility, listing, Submitter(context, settings.jobs), Control(context)
     )
+    jobs = JobService(parts)
     return Services(
         settings=settings,
         database=database,
@@ -82,9 +91,11 @@ def open_services(
         access=access,
         clusters=clusters,
         views=ClusterViews(context, access),
-        jobs=JobService(parts),
+        jobs=jobs,
         visibility=visibility,
         rates=Rates(
             settings.requests.requests_per_second, settings.requests.burst, settings.requests.rate_users
         ),
+        streams=streams(StreamLimits()),
+        following=VisibleJobs(database, access, visibility, jobs, now),
     )
