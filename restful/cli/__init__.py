@@ -1,0 +1,1 @@
+"""`minicluster serve`: the service as a process."""

@@ -1,0 +1,120 @@
+"""`minicluster serve`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from minicluster.cli.help_text import PlainCommand
+from minicluster.cli.options import EngineOption, NameOption
+from minicluster.cli.service_options import LogLevelOption, address
+
+app = typer.Typer(add_completion=False)
+LISTEN = "127.0.0.1:8080"
+
+
+ServedDocumentArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="[FILE]", help="The document of the cluster; - is standard input. None: the one that is up."
+    ),
+]
+AddressOption = Annotated[
+    str, typer.Option("--listen", metavar="ADDRESS:PORT", help="Where it is served; port 0: a free one.")
+]
+UrlOption = Annotated[
+    str, typer.Option("--url", metavar="URL", help="Where users reach it, if not where it listens.")
+]
+CertificateOption = Annotated[
+    str, typer.Option("--tls-cert", metavar="FILE", help="The certificate with its chain, PEM.")
+]
+KeyOption = Annotated[str, typer.Option("--tls-key", metavar="FILE", help="Its key, PEM.")]
+ProxiesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--behind-proxy",
+        metavar="ADDRESS",
+        help="A proxy in front, or its network, which speaks TLS with users; may be repeated.",
+    ),
+]
+StateOption = Annotated[
+    str,
+    typer.Option(
+        "--state", metavar="FOLDER", help="Of the database and keys; by default ~/.local/state/minicluster."
+    ),
+]
+LoginOption = Annotated[
+    bool, typer.Option("--auth/--no-auth", help="On 127.0.0.1 requests may need no login.")
+]
+OversubscribeOption = Annotated[
+    bool, typer.Option("--oversubscribe", help="Start more brokers than this machine should have.")
+]
+
+
+@app.command(cls=PlainCommand)
+def serve(  # noqa: PLR0913, PLR0917 - an option each
+    document: ServedDocumentArgument = "",
+    listen: AddressOption = LISTEN,
+    url: UrlOption = "",
+    certificate: CertificateOption = "",
+    key: KeyOption = "",
+    proxies: ProxiesOption = None,
+    state: StateOption = "",
+    login: LoginOption = True,
+    engine: EngineOption = "auto",
+    name: NameOption = "",
+    oversubscribe: OversubscribeOption = False,
+    log_level: LogLevelOption = "warning",
+) -> None:
+    """Serve a cluster of this machine to many users, over HTTP, until Ctrl-C or SIGTERM.
+
+    A document's cluster is started, unless it is up. It stays up at the end, with its jobs.
+
+      minicluster serve cluster.yaml
+
+      minicluster serve --listen :8443 --url https://mc.example --tls-cert mc.pem --tls-key mc.key
+
+      minicluster serve --no-auth --listen 127.0.0.1:0
+
+    The first start prints a link that lets one in as the admin, once.
+    All jobs run as you: a user who can read a job's files can read everybody's.
+    """
+    host, port = address(listen)
+
+    from restful.cli.endpoint import ServeEndpoint, check  # noqa: PLC0415 - the help comes without all this
+
+    endpoint = ServeEndpoint(host, port, certificate, key, tuple(proxies or ()), url, login)
+    check(endpoint)
+    _require_packages()
+
+    from restful.cli.clusters import ClusterChoice  # noqa: PLC0415
+    from restful.cli.process import ServeRequest, run  # noqa: PLC0415
+
+    choice = ClusterChoice(document, name, engine, oversubscribe)
+    run(ServeRequest(endpoint, choice, state, log_level))
+
+
+def _require_packages() -> None:
+    """Raise ServeError where what the service needs is not installed."""
+    from importlib.util import find_spec  # noqa: PLC0415
+
+    from restful.cli.errors import ServeError  # noqa: PLC0415
+
+    needed = (
+        "aiosqlite",
+        "alembic",
+        "argon2",
+        "fastapi",
+        "httptools",
+        "joserfc",
+        "sqlalchemy",
+        "uvicorn",
+        "uvloop",
+    )
+    missing = [each for each in needed if find_spec(each) is None]
+    if missing:
+        raise ServeError(
+            f"serve needs packages that are not installed ({', '.join(missing)}):"
+            " pip install 'minicluster[rest]'"
+        )
