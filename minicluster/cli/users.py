@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(name="users", cls=PlainGroup, add_completion=False, no_args_is_help=True)
 COLUMNS = ("name", "role", "state", "display", "email", "created")
-RoleOption = Literal["", "user", "operator", "admin"]
-StateOption = Literal["", "active", "locked", "disabled"]
+_Role = Literal["", "user", "operator", "admin"]
+_State = Literal["", "active", "locked", "disabled"]
 NameArgument = Annotated[str, typer.Argument(metavar="USER", help="The name that he logs in with.")]
 DisplayOption = Annotated[str, typer.Option("--display", help="The name as it is shown.")]
 EmailOption = Annotated[str, typer.Option("--email", help="For messages to him.")]
@@ -75,10 +75,10 @@ def create(
 def change(  # noqa: PLR0913, PLR0917 - an option each
     name: NameArgument,
     role: Annotated[
-        RoleOption, typer.Option("--role", metavar="user|operator|admin", help="What he may do.")
+        _Role, typer.Option("--role", metavar="user|operator|admin", help="What he may do.")
     ] = "",
     state: Annotated[
-        StateOption,
+        _State,
         typer.Option("--state", metavar="active|locked|disabled", help="Whether he may log in."),
     ] = "",
     display: DisplayOption = "",

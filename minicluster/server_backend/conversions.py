@@ -176,7 +176,7 @@ def queue_of(found: QueueRecord, *, alone: bool) -> QueueStatus:
 
 
 def stats_of(found: JobCounts) -> QueueStats:
-    """Return the numbers of jobs: pending and running ones are not divided further."""
+    """Return the numbers of jobs: pending and running ones are not distinguished further."""
     return QueueStats(
         sched=found.pending,
         run=found.running,

@@ -59,18 +59,18 @@ class ClosingStream(Iterator[T], Generic[T]):
 class ServiceJobs:
     """One's jobs at a cluster. Times and ids are the instance's; all belong to the user who asks."""
 
-    _client: Client
-    _cluster: str
+    client: Client
+    cluster: str
 
     def submit(self, request: JobRequest) -> int:
         """Submit a job and return its id. Raises SubmitRefused."""
         with of_submit():
-            return parse(self._client.submit(self._cluster, **fields_of(request)).id)
+            return parse(self.client.submit(self.cluster, **fields_of(request)).id)
 
     def unsatisfiable(self, request: JobRequest) -> str:
         """Return why a job could not run at the cluster as it is."""
         with of_submit():
-            return self._client.unsatisfiable(self._cluster, **fields_of(request))
+            return self.client.unsatisfiable(self.cluster, **fields_of(request))
 
     def jobspec(self, jobid: int) -> Mapping[str, Any]:
         """Return a job's jobspec, without the environment. Raises JobNotFound."""
@@ -84,7 +84,7 @@ class ServiceJobs:
     def find(self, which: JobFilter = EVERY_JOB, limit: int = 1000) -> list[Job]:
         """List one's jobs: pending by priority, then running and inactive ones, latest first."""
         with of_instance():
-            listed = self._client.jobs(self._cluster, **query_of(which))
+            listed = self.client.jobs(self.cluster, **query_of(which))
             found = (job for each in listed if fits(job := job_of(each, os.getuid()), which))
             return in_order(itertools.islice(found, limit or None))
 
@@ -110,7 +110,7 @@ class ServiceJobs:
         """Cancel one's jobs that are in one of these states; return how many."""
         ids = [f58(each.id) for each in self.find(JobFilter(states=states), limit=0)]
         with of_instance():
-            return sum(each.status == 202 for each in self._client.cancel(self._cluster, ids, reason))
+            return sum(each.status == 202 for each in self.client.cancel(self.cluster, ids, reason))
 
     def raise_exception(self, jobid: int, kind: str, severity: int = 0, note: str = "") -> None:
         """Cancel a job where that is the exception; others raise NotOffered."""
@@ -154,4 +154,4 @@ class ServiceJobs:
 
 
 def _job(jobs: ServiceJobs, jobid: int) -> RemoteJob:
-    return jobs._client.job(jobs._cluster, f58(jobid))
+    return jobs.client.job(jobs.cluster, f58(jobid))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 import uvicorn
+from tests.restful.jobs.service import opened, spec_of
 
 from minicluster.client import Client, JobExecutor, JobFailure
 from minicluster.client.errors import Invalid, JobEnded, NotFound, Unauthenticated
 from minicluster.server_backend import backend
 from tests.backends.conformance.cases import INSTANCE_CASES, USERS_CASES, Scene, Teller
-from tests.restful.jobs.service import opened, spec_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
