@@ -2,63 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
+import contextlib
 from typing import TYPE_CHECKING
 
 import pytest
-import uvicorn
-from tests.restful.jobs.service import opened, spec_of
 
 from minicluster.client import Client, JobExecutor, JobFailure
 from minicluster.client.errors import Invalid, JobEnded, NotFound, Unauthenticated
 from minicluster.server_backend import backend
 from tests.backends.conformance.cases import INSTANCE_CASES, USERS_CASES, Scene, Teller
+from tests.client.loopback import on_loopback
+from tests.restful.jobs.service import opened, spec_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from fastapi import FastAPI
 
     from tests.conformance.laboratory import Laboratory
 
 SECONDS = 60.0
-"""In which it must have started, and a job must have ended."""
-
-
-class _Server(uvicorn.Server):
-    def __init__(self, app: FastAPI) -> None:
-        super().__init__(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
-        self.up = threading.Event()
-        self.url = ""
-
-    async def startup(self, sockets: object = None) -> None:
-        await super().startup()
-        port = self.servers[0].sockets[0].getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
-        self.up.set()
+"""In which a job must have ended."""
 
 
 @pytest.fixture(scope="module")
 def url(embedded: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a service, in a thread with a loop of its own; tokens are users' names."""
-    servers: list[_Server] = []
-    made = threading.Event()
+    """The address of a service; tokens are users' names."""
 
-    async def serve(folder: Path) -> None:
-        async with opened(folder, spec_of(embedded)) as here:
-            servers.append(_Server(here.app))
-            made.set()
-            await servers[0].serve()
+    @contextlib.asynccontextmanager
+    async def app() -> AsyncIterator[FastAPI]:
+        async with opened(tmp_path_factory.mktemp("service"), spec_of(embedded)) as here:
+            yield here.app
 
-    thread = threading.Thread(target=lambda: asyncio.run(serve(tmp_path_factory.mktemp("service"))))
-    thread.start()
-    assert made.wait(SECONDS)
-    assert servers[0].up.wait(SECONDS)
-    yield servers[0].url
-    servers[0].should_exit = True
-    thread.join(SECONDS)
+    with on_loopback(app) as found:
+        yield found
 
 
 @pytest.fixture
