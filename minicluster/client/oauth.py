@@ -62,8 +62,11 @@ def device_code(connection: ServiceConnection, scope: str = "") -> DeviceCode:
 
 
 def approved(connection: ServiceConnection, code: DeviceCode) -> Login:
-    """Wait until the user has approved a code, and return the login. Raises LoginFailed."""
-    timing, interval = connection.timing, max(MIN_INTERVAL, code.interval)
+    """Wait until the user has approved a code, and return the login. Raises LoginFailed.
+
+    The interval grows by more with each "slow_down" in a row: who missed one would be too early for ever.
+    """
+    timing, interval, slower = connection.timing, max(MIN_INTERVAL, code.interval), SLOWER
     end = timing.monotonic() + code.expires_in
     form = {"client_id": CLIENT, "grant_type": DEVICE_GRANT, "device_code": code.device_code}
     while timing.monotonic() + interval < end:
@@ -74,8 +77,10 @@ def approved(connection: ServiceConnection, code: DeviceCode) -> Login:
             interval += SLOWER
         except ServiceRefused as error:
             if error.type == "slow_down" or error.status in {429, 502, 503, 504}:
-                interval += SLOWER
-            elif error.type != "authorization_pending":
+                interval, slower = interval + slower, slower + SLOWER
+            elif error.type == "authorization_pending":
+                slower = SLOWER
+            else:
                 raise LoginFailed(_denial(error), error.type) from error
     raise LoginFailed("the code has expired before it was approved: log in again", "expired_token")
 
