@@ -116,5 +116,5 @@ def _require_packages() -> None:
     if missing:
         raise ServeError(
             f"serve needs packages that are not installed ({', '.join(missing)}):"
-            " pip install 'minicluster[rest]'"
+            " `pip install '.[rest]'` in a checkout"
         )
