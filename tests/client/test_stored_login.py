@@ -11,7 +11,7 @@ import pytest
 
 from minicluster.client import Client
 from minicluster.client.connection import ServiceConnection
-from minicluster.client.errors import BadAnswer, LoginFailed, NotLoggedIn, ServiceRefused
+from minicluster.client.errors import BadAnswer, LoginFailed, NotLoggedIn, ServiceRefused, Unauthenticated
 from minicluster.client.logins import Login, LoginFile, directory
 from minicluster.client.oauth import approved, device_code
 from minicluster.client.stored import stored_connection
@@ -117,10 +117,27 @@ def test_a_login_that_has_ended_is_named(
         client.clusters()
 
 
-def test_without_a_login_it_is_named(service: Service, logins: LoginFile, clock: Clock) -> None:
+def test_without_a_login_it_is_named(logins: LoginFile) -> None:
+    with (
+        Client("https://mc.example", logins=logins) as client,
+        pytest.raises(NotLoggedIn, match="not logged in to https://mc"),
+    ):
+        client.clusters()
+
+
+def test_a_server_on_loopback_may_need_no_login(service: Service, logins: LoginFile, clock: Clock) -> None:
+    service.routes["GET", "/v2/clusters"] = lambda _request: (200, {"clusters": []})
+    with Client(service.url, logins=logins, timing=clock.timing) as client:
+        assert client.clusters() == []
+    assert "authorization" not in {name.lower() for name in service.requests[-1].headers}
+
+
+def test_one_that_needs_a_login_is_named(
+    service: Service, tokens: PersonalTokens, logins: LoginFile, clock: Clock
+) -> None:
     with (
         Client(service.url, logins=logins, timing=clock.timing) as client,
-        pytest.raises(NotLoggedIn, match="you are not logged in to http"),
+        pytest.raises(Unauthenticated, match=f"`minicluster login --server {service.url}`"),
     ):
         client.clusters()
 
