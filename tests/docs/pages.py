@@ -72,6 +72,7 @@ NOT_TYPED = {
     ("docs/installation.md", "python3 -m venv .venv"): BUILDS,
     ("CONTRIBUTING.md", "make lint"): SUITE,
     ("CONTRIBUTING.md", f"{PYTEST} tests/plan/test_conditions.py"): TESTS,
+    ("CONTRIBUTING.md", f"{PYTEST} tests/database/test_migrations.py"): TESTS,
     ("CONTRIBUTING.md", f"{PYTEST} tests/project"): TESTS,
     (
         "CONTRIBUTING.md",

@@ -74,6 +74,11 @@ def asked_for(plane: ControlPlane, namespace: str, seconds: float) -> list[Reque
     return [each for each in asked if each.namespace in {"", namespace}]
 
 
+def uids(api: Api, namespace: str) -> set[str]:
+    """Return which Secrets there are."""
+    return {each["metadata"]["uid"] for each in api.items(f"/api/v1/namespaces/{namespace}/secrets")}
+
+
 class TestMaking:
     def test_everything_is_made_owned_and_labelled(
         self, operator: Operator, api: Api, namespace: str
@@ -175,8 +180,9 @@ class TestMaking:
         objects = Counter(each.resource for each in made if not each.subresource and each.code < 300)
         del objects["events"]
         assert objects.pop("configmaps") == 2  # its own, and the first one of its namespace that all share
+        assert objects.pop("secrets") == 2  # its keys, and the tokens of its lead API
         assert set(objects.values()) == {1}, objects
-        assert len(objects) == 5
+        assert len(objects) == 4
 
     def test_another_controllers_is_left_alone(self, operator: Operator, api: Api, namespace: str) -> None:
         create(api, namespace, "theirs", managedBy="example.org/other")
@@ -356,13 +362,14 @@ class TestChanging:
         create(api, namespace)
         created(api, namespace)
         before = job(api, namespace)["metadata"]["uid"]
+        secrets = uids(api, namespace)
         resource_path = f"/apis/batch/v1/namespaces/{namespace}/jobs/mc"
         api.delete(resource_path, propagationPolicy="Background")
         until(
             lambda: api.exists(resource_path) and job(api, namespace)["metadata"]["uid"] != before,
             "a new Job",
         )
-        assert len(api.items(f"/api/v1/namespaces/{namespace}/secrets")) == 1
+        assert (uids(api, namespace), len(secrets)) == (secrets, 2)
 
 
 def test_no_secret_is_in_the_log(operator: Operator, api: Api, namespace: str, tmp_path: Path) -> None:
