@@ -373,7 +373,7 @@ class TestChanging:
 
 
 def test_no_secret_is_in_the_log(operator: Operator, api: Api, namespace: str, tmp_path: Path) -> None:
-    """After all of the above neither a key of a certificate nor a token is in it; every line is one object."""
+    """After all of the above it has neither a key of a certificate nor a token; every line is one object."""
     create(api, namespace)
     created(api, namespace)
     first, second = api.items(f"/api/v1/namespaces/{namespace}/secrets")
