@@ -19,6 +19,7 @@ from restful.identity.master_key import load_master_key
 from restful.identity.scopes import GrantRole
 from restful.identity.settings import IdentitySettings
 from restful.jobs.jobspecs import Base
+from restful.page.routes import router as page
 from restful.services import Services, open_services
 from restful.store import groups
 from restful.store import users as user_rows
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ")
 """What jobs get of this process's environment: nothing that may be a secret."""
-ROUTERS = (compat,)
+ROUTERS = (compat, page)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,12 +60,14 @@ def same_origin(headers: Mapping[str, str], origin: str) -> bool:
     """Return whether a request with a cookie comes from a page of ours (OWASP, Fetch Metadata).
 
     What browsers state decides: Sec-Fetch-Site, or Origin where an old browser lacks it. Without either
-    it is no request of a browser's script or form.
+    it is no request of a browser's script or form. A page with the policy `no-referrer` has the Origin
+    "null" in its own forms as well (Fetch, section 3.2): there Sec-Fetch-Site alone decides.
     """
-    site = headers.get("sec-fetch-site")
+    site, stated = headers.get("sec-fetch-site"), headers.get("origin")
     if site is not None and site not in {"same-origin", "none"}:
         return False
-    stated = headers.get("origin")
+    if stated == "null":
+        return site == "same-origin"
     return stated is None or stated == origin
 
 

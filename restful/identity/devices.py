@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from restful import audit
@@ -59,6 +59,25 @@ async def start(identities: Identities, scope: str | None, caller: Caller) -> De
     return DeviceAnswer(code, shown, int(device_flow.LIFETIME), int(device_flow.INTERVAL))
 
 
+async def waiting(identities: Identities, principal: Principal, typed: str) -> DeviceRecord:
+    """Return what waits with a code that a user typed, with the scopes that it would get of him.
+
+    Raises the problem `invalid` if no device waits with it.
+    """
+    async with identities.database.write() as connection:  # it locks the row
+        found = await device_codes.by_user_code(connection, device_flow.written_code(typed))
+    code = _pending(found, identities.now())
+    return replace(code, scopes=principal.scopes & (code.scopes or principal.scopes))
+
+
+def _pending(code: DeviceRecord | None, now: float) -> DeviceRecord:
+    """Return a code that waits. Raises the problem `invalid` for any other, and where there is none."""
+    if code is None or code.poll.state is not DeviceState.PENDING or now >= code.poll.expires:
+        error = FieldError("/user_code", "no device waits with this code")
+        raise HttpProblem("invalid", "The code is wrong, or has expired.", (error,))
+    return code
+
+
 async def decide(identities: Identities, principal: Principal, typed: str, *, approve: bool) -> str:
     """Approve or deny the code that a user typed; return the client's name.
 
@@ -69,10 +88,7 @@ async def decide(identities: Identities, principal: Principal, typed: str, *, ap
         raise HttpProblem("forbidden", "A personal token may not log in a device: log in.")
     now = identities.now()
     async with identities.database.write() as connection:
-        code = await device_codes.by_user_code(connection, device_flow.written_code(typed))
-        if code is None or code.poll.state is not DeviceState.PENDING or now >= code.poll.expires:
-            error = FieldError("/user_code", "no device waits with this code")
-            raise HttpProblem("invalid", "The code is wrong, or has expired.", (error,))
+        code = _pending(await device_codes.by_user_code(connection, device_flow.written_code(typed)), now)
         state = DeviceState.APPROVED if approve else DeviceState.DENIED
         # A device gets no more than the login that approves it has.
         scopes = write(principal.scopes & (code.scopes or principal.scopes))

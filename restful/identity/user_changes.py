@@ -148,6 +148,28 @@ async def change_password(
         await audit.record(connection, entry, now)
 
 
+async def set_first_password(identities: Identities, principal: Principal, new: str) -> None:
+    """Set the password of a user who has none, as after a login by link; all other sessions end.
+
+    Raises the problems `forbidden` where a personal token asks, and for users who log in elsewhere: there
+    somebody decides whether they still may. `conflict` where there is a password; `invalid`.
+    """
+    if principal.kind == "pat":
+        raise HttpProblem("forbidden", "A personal token may not set the password: log in.")
+    identities.passwords.require_good(new, "/new")
+    hashed = await _hashed(identities, new)
+    async with identities.change() as connection:
+        now, user = identities.now(), await users.by_id(connection, principal.user)
+        if user is None or user.password is not None:
+            raise HttpProblem("conflict", "You have a password: state it to change it.")
+        if await users.linked(connection, principal.user):
+            raise HttpProblem("forbidden", "You log in elsewhere: that is where your password is.")
+        await users.change(connection, principal.user, {"password": hashed}, end=True)
+        await sessions.revoke_all(connection, principal.user, now, but=principal.token)
+        entry = audit.by(principal, "password.set", f"user:{principal.user}")
+        await audit.record(connection, entry, now)
+
+
 def name_taken(name: str) -> HttpProblem:
     """Return the problem of a name that is in use."""
     return HttpProblem("conflict", f"The name {name} is taken.")

@@ -15,6 +15,7 @@ from sqlalchemy import (
     String,
     Table,
     delete,
+    exists,
     insert,
     select,
     update,
@@ -136,6 +137,11 @@ async def by_identity(connection: AsyncConnection, issuer: str, subject: str) ->
 async def link(connection: AsyncConnection, issuer: str, subject: str, user: str) -> None:
     """Remember a user by a subject at an issuer. Raises IntegrityError if another one is."""
     await connection.execute(insert(IDENTITIES).values(issuer=issuer, subject=subject, user=user))
+
+
+async def linked(connection: AsyncConnection, user: str) -> bool:
+    """Return whether a user is known by a subject elsewhere."""
+    return (await connection.execute(select(exists().where(IDENTITIES.c.user == user)))).scalar_one()
 
 
 async def _one(connection: AsyncConnection, condition: ColumnElement[bool]) -> UserRecord | None:

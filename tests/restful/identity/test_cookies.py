@@ -54,6 +54,11 @@ def test_any_header_is_read_without_an_error(header: str) -> None:
         pytest.param(
             {"sec-fetch-site": "same-origin", "origin": "https://evil.example"}, False, id="they differ"
         ),
+        pytest.param(
+            {"sec-fetch-site": "same-origin", "origin": "null"}, True, id="a page that states no referrer"
+        ),
+        pytest.param({"sec-fetch-site": "none", "origin": "null"}, False, id="typed, without an origin"),
+        pytest.param({"sec-fetch-site": "cross-site", "origin": "null"}, False, id="a sandboxed frame"),
         pytest.param({}, True, id="no browser"),
     ],
 )

@@ -1,0 +1,106 @@
+"""Who asks for a page: by a browser's cookie, never by a token. Forms carry their session's CSRF token."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from restful.errors import HttpProblem
+from restful.identity import cookies, web_sessions
+from restful.identity.cookies import CookiePolicy
+from restful.identity.identities import Identities
+from restful.identity.principal import Principal
+from restful.identity.scopes import BY_ROLE
+from restful.page import forms
+from restful.page.forms import Form
+from restful.page.page_route import LoginNeeded
+from restful.routes.access import authenticated, caller_of, identities_of
+from restful.routes.asker import admit, services_of
+from restful.store.sessions import SessionRecord
+from restful.store.users import UserState
+
+FOREIGN = "This form was not sent by a page of this service."
+OUTDATED = "This form belongs to another login: go back, load the page again, and send it again."
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserSession:
+    """Who is logged in with a browser."""
+
+    principal: Principal
+    csrf: str = field(repr=False)
+    """What every form has to carry."""
+    record: SessionRecord | None
+    """None on loopback without a login."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostedForm:
+    """A form of a page of ours, and who sent it."""
+
+    session: BrowserSession
+    form: Form = field(repr=False)
+
+
+def policy_of(request: Request) -> CookiePolicy:
+    """Return how the cookie is called."""
+    return cookies.policy(identities_of(request).settings.issuer)
+
+
+async def record_of(request: Request) -> SessionRecord | None:
+    """Return the session of a request's cookie; None without one, or where it has ended."""
+    value = policy_of(request).value(request.headers.get("cookie", ""))
+    return await web_sessions.find(identities_of(request), value) if value else None
+
+
+async def logged_in(request: Request) -> BrowserSession:
+    """Return who asks. Raises LoginNeeded, HttpProblem "too-many-requests"."""
+    found = await _found(request)
+    admit(services_of(request), found.principal)
+    return found
+
+
+async def _found(request: Request) -> BrowserSession:
+    identities = identities_of(request)
+    record = await record_of(request)
+    if record is None:
+        if identities.settings.no_auth and "authorization" not in request.headers:
+            return BrowserSession(await authenticated(request), _loopback_csrf(identities), None)
+        raise LoginNeeded
+    user = await identities.authority.user(record.user)
+    if user is None or user.state is not UserState.ACTIVE:
+        raise LoginNeeded
+    address = caller_of(request).address
+    principal = Principal(user.id, user.name, user.role, BY_ROLE[user.role], "session", record.id, address)
+    return BrowserSession(principal, record.csrf, record)
+
+
+def _loopback_csrf(identities: Identities) -> str:
+    return identities.master.derived("csrf on loopback").hex()
+
+
+def require_same_origin(request: Request) -> None:
+    """Raise HttpProblem "forbidden" for a form of a page of others."""
+    if not cookies.same_origin(request.headers, policy_of(request).origin):
+        raise HttpProblem("forbidden", FOREIGN)
+
+
+async def posted(request: Request) -> PostedForm:
+    """Return the form of a request, and who sent it. Raises LoginNeeded, HttpProblem."""
+    require_same_origin(request)
+    session = await logged_in(request)
+    form = await forms.read(request)
+    if not cookies.csrf_matches(session.csrf, form.one("csrf")):
+        raise HttpProblem("forbidden", OUTDATED)
+    return PostedForm(session, form)
+
+
+async def own_form(request: Request) -> Form:
+    """Return the form of a request that nobody has to be logged in for. Raises HttpProblem."""
+    require_same_origin(request)
+    return await forms.read(request)
+
+
+LoggedIn = Annotated[BrowserSession, Depends(logged_in)]
+Posted = Annotated[PostedForm, Depends(posted)]
+OwnForm = Annotated[Form, Depends(own_form)]

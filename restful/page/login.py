@@ -1,0 +1,85 @@
+"""Log in by name and password or by a link, and log out."""
+
+from fastapi import APIRouter, Request, Response
+
+from restful.errors import HttpProblem
+from restful.identity import logins, web_sessions
+from restful.identity.web_sessions import WebSession
+from restful.page.browser_sessions import OwnForm, Posted, policy_of, record_of
+from restful.page.forms import Form, next_path
+from restful.page.page_route import PageRoute
+from restful.page.responses import page, see_other, words
+from restful.routes.access import CallerHere, IdentitiesHere, caller_of, identities_of
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+MAX_TOKEN = 200
+"""Characters of a link's token."""
+LINK_REFUSED = (
+    "This link was used before, has expired, or was not copied as a whole.",
+    "Start `minicluster serve` again: it prints another link, as long as no admin has logged in yet.",
+    "If you have a name and a password here, log in with them.",
+)
+
+
+@router.get("/login")
+async def login_form(next: str = "/") -> Response:  # noqa: A002 - the parameter's name
+    """Show the form."""
+    return page("login.html", {"name": "", "next": next_path(next), "problem": []})
+
+
+@router.post("/login")
+async def login(request: Request, form: OwnForm, identities: IdentitiesHere, caller: CallerHere) -> Response:
+    """Log in."""
+    name = form.one("name")
+    try:
+        user = await logins.authenticate(identities, name, form.one("password"), caller)
+    except HttpProblem as problem:
+        return _refused(form, words(problem), problem)
+    if user is None:
+        return _refused(form, [logins.REFUSED], HttpProblem("forbidden"))
+    session = await web_sessions.open_session(identities, user, caller)
+    return await _logged_in(request, session, next_path(form.one("next")))
+
+
+@router.get("/login/link")
+async def link_form(token: str = "") -> Response:
+    """Show a button: who only previews a link does not use it up."""
+    return page("link.html", {"token": token[:MAX_TOKEN]})
+
+
+@router.post("/login/link")
+async def link(request: Request, form: OwnForm, identities: IdentitiesHere, caller: CallerHere) -> Response:
+    """Log in by a link, once."""
+    session = await web_sessions.redeem(identities, form.one("token")[:MAX_TOKEN], caller)
+    if session is None:
+        values = {"title": "This link does not log in", "problem": LINK_REFUSED}
+        return page("problem.html", values, 403)
+    return await _logged_in(request, session, "/")
+
+
+@router.post("/logout")
+async def logout(request: Request, sent: Posted, identities: IdentitiesHere) -> Response:
+    """End the session."""
+    if sent.session.record is not None:
+        await web_sessions.close(identities, sent.session.record, sent.session.principal.address)
+    return see_other("/login", {"Set-Cookie": policy_of(request).removal()})
+
+
+@router.get("/logout")
+async def logout_again() -> Response:
+    """Show the first page to who comes here without a form."""
+    return see_other("/")
+
+
+def _refused(form: Form, problem: list[str], reason: HttpProblem) -> Response:
+    values = {"name": form.one("name")[:100], "next": next_path(form.one("next")), "problem": problem}
+    return page("login.html", values, reason.status, reason.headers)
+
+
+async def _logged_in(request: Request, session: WebSession, path: str) -> Response:
+    """Return the cookie of a new session; the one that this browser had is ended."""
+    before = await record_of(request)
+    if before is not None:
+        await web_sessions.close(identities_of(request), before, caller_of(request).address)
+    return see_other(path, {"Set-Cookie": policy_of(request).header(session.cookie)})
