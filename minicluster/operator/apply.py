@@ -14,6 +14,7 @@ from minicluster.kube_client.objects import ObjectReference
 from minicluster.kube_client.resources import CONFIG_MAPS, JOBS, PODS, RESOURCES, SECRETS
 from minicluster.operator import observation, shared_flux_files
 from minicluster.plan import ObservedObject
+from minicluster.plan.constants import ANNOTATION_REPLACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -133,20 +134,21 @@ class Applier:
     async def _create_secret(self, item: Object) -> None:
         """Create a Secret; one that exists is this MiniCluster's own, for its name carries the uid.
 
-        That with tokens is replaced then, unless this operator has written the same tokens before. Who may
-        delete Secrets reads none; who may patch them could.
+        One that is to take another's place is put there, unless this operator has written the same tokens
+        before. Who may delete Secrets reads none; who may patch them could.
         """
         about = item["metadata"]
+        replaces = ANNOTATION_REPLACES in about.get("annotations", {})
         reference, written = (about["namespace"], about["name"]), observation.digest(item["data"])
         try:
             await self._api.create(item)
         except ApiError as error:
             if (error.status, error.reason) != (HTTPStatus.CONFLICT, "AlreadyExists"):
                 raise
-            if item.get("immutable") or self._written.get(reference) == written:
+            if not replaces or self._written.get(reference) == written:
                 return
             await self._replace_secret(item)
-        if not item.get("immutable"):
+        if replaces:
             if len(self._written) >= MAX_REMEMBERED:
                 self._written.clear()  # one of these is at worst written once more
             self._written[reference] = written

@@ -53,6 +53,8 @@ START_SCRIPT = "start.sh"
 
 ANNOTATION_TOKENS = "minicluster.flux-framework.org/tokens"
 """On the PodDisruptionBudget: the generations of the tokens in the second Secret, written before it."""
+ANNOTATION_REPLACES = "minicluster.flux-framework.org/replaces"
+"""On the second Secret: the generations of the tokens in the one whose place it takes."""
 
 # The exit-code contract of the start script. Pods with these codes are counted and replaced; every other code
 # fails the MiniCluster. 75: a follower that ended before its instance did; 137 and 143: killed, terminated.

@@ -195,7 +195,7 @@ def _with_tokens(
     Both come before a new Job, whose pods find the tokens then. Where there is a Job they come after it:
     brokers that run need them least, and a quota that refuses the Secret keeps nothing else back.
     """
-    secret = token_secret.build(cluster, site, keys)
+    secret = token_secret.build(cluster, observed, site, keys)
     if secret is None:
         return built
     if observed.job is None:

@@ -6,8 +6,8 @@ from restful.errors import FieldError, HttpProblem
 from restful.identity import personal_tokens, user_changes
 from restful.identity.personal_tokens import TokenWish
 from restful.page import forms
-from restful.page.browser_sessions import Posted, PostedForm
-from restful.page.home import Refused, home_page
+from restful.page.browser_sessions import PostedForm, PostedHere
+from restful.page.home import RefusedForm, home_page
 from restful.page.page_route import PageRoute
 from restful.page.responses import page, see_other
 from restful.routes.access import CallerHere, IdentitiesHere
@@ -20,7 +20,7 @@ DAY = 86_400
 
 @router.post("/password")
 async def password(
-    request: Request, sent: Posted, identities: IdentitiesHere, caller: CallerHere
+    request: Request, sent: PostedHere, identities: IdentitiesHere, caller: CallerHere
 ) -> Response:
     """Set one's first password, or change it; all other sessions end."""
     principal, form = sent.session.principal, sent.form
@@ -32,28 +32,28 @@ async def password(
         else:
             await user_changes.set_first_password(identities, principal, new)
     except HttpProblem as problem:
-        return await home_page(request, sent.session, Refused("password", problem))
+        return await home_page(request, sent.session, RefusedForm("password", problem))
     return see_other("/#account")
 
 
 @router.post("/tokens")
-async def create_token(request: Request, sent: Posted, identities: IdentitiesHere) -> Response:
+async def create_token(request: Request, sent: PostedHere, identities: IdentitiesHere) -> Response:
     """Make a personal token, and show it this once."""
     principal = sent.session.principal
     try:
         new = await personal_tokens.create(identities, principal, _wish(sent))
     except HttpProblem as problem:
-        return await home_page(request, sent.session, Refused("tokens", problem))
+        return await home_page(request, sent.session, RefusedForm("tokens", problem))
     return page("token.html", {"principal": principal, "token": new.record, "text": new.text}, 201)
 
 
 @router.post("/tokens/revoke")
-async def revoke_token(request: Request, sent: Posted, identities: IdentitiesHere) -> Response:
+async def revoke_token(request: Request, sent: PostedHere, identities: IdentitiesHere) -> Response:
     """Revoke a personal token."""
     try:
         await personal_tokens.revoke(identities, sent.session.principal, sent.form.one("token")[:26])
     except HttpProblem as problem:
-        return await home_page(request, sent.session, Refused("tokens", problem))
+        return await home_page(request, sent.session, RefusedForm("tokens", problem))
     return see_other("/#tokens")
 
 

@@ -5,7 +5,7 @@ from fastapi import APIRouter, Response
 from restful.errors import HttpProblem
 from restful.identity import devices
 from restful.identity.device_flow import written_code
-from restful.page.browser_sessions import BrowserSession, LoggedIn, Posted
+from restful.page.browser_sessions import BrowserSession, LoggedIn, PostedHere
 from restful.page.page_route import PageRoute
 from restful.page.responses import page, words
 from restful.routes.access import IdentitiesHere
@@ -36,7 +36,7 @@ async def device(session: LoggedIn, identities: IdentitiesHere, user_code: str =
 
 
 @router.post("/device")
-async def decide(sent: Posted, identities: IdentitiesHere) -> Response:
+async def decide(sent: PostedHere, identities: IdentitiesHere) -> Response:
     """Approve or deny."""
     typed, decision = sent.form.one("user_code")[:MAX_CODE], sent.form.one("decision")
     if decision not in {"approve", "deny"}:

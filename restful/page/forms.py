@@ -24,7 +24,7 @@ browsers take for a slash. A tab or a line's end, which they leave out, is none 
 MAX_NEXT = 2000
 
 
-class Form:
+class SentForm:
     """The fields of a form."""
 
     def __init__(self, fields: Sequence[tuple[str, str]]) -> None:
@@ -42,7 +42,7 @@ class Form:
         return [value for key, value in self._fields if key == name]
 
 
-async def read(request: Request) -> Form:
+async def read(request: Request) -> SentForm:
     """Return the form of a request. Raises HttpProblem "malformed"."""
     stated = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if stated != MEDIA_TYPE:
@@ -54,7 +54,7 @@ async def read(request: Request) -> Form:
     ]
     if len(fields) > MAX_FIELDS or any("\0" in value for _, value in fields):
         raise HttpProblem("malformed", "the form has too many fields, or a NUL")
-    return Form(fields)
+    return SentForm(fields)
 
 
 def validated(model: type[Model], values: Mapping[str, object]) -> Model:

@@ -28,7 +28,7 @@ EMPTY_JOB = {"command": "", "tasks": "1", "nodes": "", "name": "", "cluster": ""
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedForm:
     """A form that was refused: it is shown again, with what was wrong."""
 
     section: str = ""
@@ -46,9 +46,11 @@ async def home(request: Request, session: LoggedIn) -> Response:
     return await home_page(request, session)
 
 
-async def home_page(request: Request, session: BrowserSession, refused: Refused | None = None) -> Response:
+async def home_page(
+    request: Request, session: BrowserSession, refused: RefusedForm | None = None
+) -> Response:
     """Return the first page, with a form that was refused."""
-    refused = refused or Refused()
+    refused = refused or RefusedForm()
     services, identities, principal = services_of(request), identities_of(request), session.principal
     async with identities.database.read() as connection:
         user = await users.by_id(connection, principal.user)

@@ -8,9 +8,9 @@ from restful.errors import FieldError, HttpProblem
 from restful.jobs.output import text_now
 from restful.jobs.schema import Submission
 from restful.page import forms
-from restful.page.browser_sessions import LoggedIn, Posted
-from restful.page.forms import Form
-from restful.page.home import EMPTY_JOB, Refused, home_page
+from restful.page.browser_sessions import LoggedIn, PostedHere
+from restful.page.forms import SentForm
+from restful.page.home import EMPTY_JOB, RefusedForm, home_page
 from restful.page.page_route import PageRoute
 from restful.page.responses import HEADERS, see_other
 from restful.routes.asker import services_of
@@ -24,7 +24,7 @@ CUT = f"\n[This is the beginning: the output has more than {MAX_BYTES >> 20} MiB
 
 
 @router.post("/jobs")
-async def submit(request: Request, sent: Posted) -> Response:
+async def submit(request: Request, sent: PostedHere) -> Response:
     """Submit a job, once for each form that was shown."""
     form, key = sent.form, sent.form.one("key")
     try:
@@ -36,7 +36,7 @@ async def submit(request: Request, sent: Posted) -> Response:
         shown = {name: form.one(name) for name in EMPTY_JOB}
         # Where nobody knows what became of it, sending the form again must not make another job.
         same = key if problem.status >= 500 or problem.type == "under-way" else ""
-        return await home_page(request, sent.session, Refused("submit", problem, shown, same))
+        return await home_page(request, sent.session, RefusedForm("submit", problem, shown, same))
     return see_other("/#jobs")
 
 
@@ -62,7 +62,7 @@ def _require_key(key: str) -> None:
         raise HttpProblem("malformed", "the form has no key: load the page again")
 
 
-def _submission(form: Form) -> Submission:
+def _submission(form: SentForm) -> Submission:
     """Return the job that a form describes. Its command line is split as a shell does, which starts none."""
     try:
         command = shlex.split(form.one("command"))

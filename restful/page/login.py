@@ -5,8 +5,8 @@ from fastapi import APIRouter, Request, Response
 from restful.errors import HttpProblem
 from restful.identity import logins, web_sessions
 from restful.identity.web_sessions import WebSession
-from restful.page.browser_sessions import OwnForm, Posted, policy_of, record_of
-from restful.page.forms import Form, next_path
+from restful.page.browser_sessions import OwnForm, PostedHere, policy_of, record_of
+from restful.page.forms import SentForm, next_path
 from restful.page.page_route import PageRoute
 from restful.page.responses import page, see_other, words
 from restful.routes.access import CallerHere, IdentitiesHere, caller_of, identities_of
@@ -59,7 +59,7 @@ async def link(request: Request, form: OwnForm, identities: IdentitiesHere, call
 
 
 @router.post("/logout")
-async def logout(request: Request, sent: Posted, identities: IdentitiesHere) -> Response:
+async def logout(request: Request, sent: PostedHere, identities: IdentitiesHere) -> Response:
     """End the session."""
     if sent.session.record is not None:
         await web_sessions.close(identities, sent.session.record, sent.session.principal.address)
@@ -72,7 +72,7 @@ async def logout_again() -> Response:
     return see_other("/")
 
 
-def _refused(form: Form, problem: list[str], reason: HttpProblem) -> Response:
+def _refused(form: SentForm, problem: list[str], reason: HttpProblem) -> Response:
     values = {"name": form.one("name")[:100], "next": next_path(form.one("next")), "problem": problem}
     return page("login.html", values, reason.status, reason.headers)
 

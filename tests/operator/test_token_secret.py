@@ -81,6 +81,21 @@ def test_one_of_before_gets_it_and_keeps_its_pods() -> None:
     assert run(work()) == (["create Secret", "apply PodDisruptionBudget"], True)
 
 
+def test_one_that_was_made_before_its_maker_died_stays() -> None:
+    """An operator that is killed after each write comes to an end."""
+
+    async def work() -> tuple[list[str], bool]:
+        async with world() as here:
+            await made(here)
+            uid = here.store.objects[secrets(here)[0]]["metadata"]["uid"]
+            here.store.patch(BUDGET, {"metadata": {"annotations": {ANNOTATION_TOKENS: None}}}, "kubectl")
+            begin = len(here.api.writes)
+            await restarted(here)
+            return written(here, begin), here.store.objects[secrets(here)[0]]["metadata"]["uid"] == uid
+
+    assert run(work()) == (["create Secret", "apply PodDisruptionBudget"], True)
+
+
 def test_tokens_of_another_generation_replace_it_once() -> None:
     async def work() -> tuple[list[str], list[str], str]:
         async with world() as here:

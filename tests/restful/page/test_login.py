@@ -148,10 +148,10 @@ def test_a_form_without_a_login_leads_there(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
-FOREIGN = ["//evil.example", "/\\evil.example", "https://evil.example/", "/\t/evil.example", "evil", ""]
+OF_OTHERS = ["//evil.example", "/\\evil.example", "https://evil.example/", "/\t/evil.example", "evil", ""]
 
 
-@pytest.mark.parametrize("text", FOREIGN)
+@pytest.mark.parametrize("text", OF_OTHERS)
 def test_the_login_leads_to_no_other_site(text: str, tmp_path: Path) -> None:
     async def test(_: Page, browser: Browser) -> None:
         form = {"name": "alice", "password": PASSWORD, "next": text}
