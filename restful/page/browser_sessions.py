@@ -12,14 +12,14 @@ from restful.identity.identities import Identities
 from restful.identity.principal import Principal
 from restful.identity.scopes import BY_ROLE
 from restful.page import forms
-from restful.page.forms import SentForm
+from restful.page.forms import Form
 from restful.page.page_route import LoginNeeded
 from restful.routes.access import authenticated, caller_of, identities_of
 from restful.routes.asker import admit, services_of
 from restful.store.sessions import SessionRecord
 from restful.store.users import UserState
 
-OF_OTHERS = "This form was not sent by a page of this service."
+OTHER_ORIGIN = "This form was not sent by a page of this service."
 OUTDATED = "This form belongs to another login: go back, load the page again, and send it again."
 
 
@@ -39,7 +39,7 @@ class PostedForm:
     """A form of a page of ours, and who sent it."""
 
     session: BrowserSession
-    form: SentForm = field(repr=False)
+    form: Form = field(repr=False)
 
 
 def policy_of(request: Request) -> CookiePolicy:
@@ -82,7 +82,7 @@ def _loopback_csrf(identities: Identities) -> str:
 def require_same_origin(request: Request) -> None:
     """Raise HttpProblem "forbidden" for a form of a page of others."""
     if not cookies.same_origin(request.headers, policy_of(request).origin):
-        raise HttpProblem("forbidden", OF_OTHERS)
+        raise HttpProblem("forbidden", OTHER_ORIGIN)
 
 
 async def posted(request: Request) -> PostedForm:
@@ -95,12 +95,12 @@ async def posted(request: Request) -> PostedForm:
     return PostedForm(session, form)
 
 
-async def own_form(request: Request) -> SentForm:
+async def own_form(request: Request) -> Form:
     """Return the form of a request that nobody has to be logged in for. Raises HttpProblem."""
     require_same_origin(request)
     return await forms.read(request)
 
 
 LoggedIn = Annotated[BrowserSession, Depends(logged_in)]
-PostedHere = Annotated[PostedForm, Depends(posted)]
-OwnForm = Annotated[SentForm, Depends(own_form)]
+Posted = Annotated[PostedForm, Depends(posted)]
+OwnForm = Annotated[Form, Depends(own_form)]

@@ -148,10 +148,10 @@ def test_a_form_without_a_login_leads_there(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
-OF_OTHERS = ["//evil.example", "/\\evil.example", "https://evil.example/", "/\t/evil.example", "evil", ""]
+ELSEWHERE = ["//evil.example", "/\\evil.example", "https://evil.example/", "/\t/evil.example", "evil", ""]
 
 
-@pytest.mark.parametrize("text", OF_OTHERS)
+@pytest.mark.parametrize("text", ELSEWHERE)
 def test_the_login_leads_to_no_other_site(text: str, tmp_path: Path) -> None:
     async def test(_: Page, browser: Browser) -> None:
         form = {"name": "alice", "password": PASSWORD, "next": text}
@@ -198,10 +198,10 @@ def test_forms_of_others_are_refused(tmp_path: Path) -> None:
         path = await link_of(page)
         await browser.log_in("alice", PASSWORD)
         csrf = hidden((await browser.get("/")).text, "/logout")["csrf"]
-        foreign = Browser(browser.client, {"sec-fetch-site": "cross-site", "origin": "https://evil.example"})
+        attacker = Browser(browser.client, {"sec-fetch-site": "cross-site", "origin": "https://evil.example"})
         login = {"name": "alice", "password": PASSWORD, "token": path.partition("=")[2], "csrf": csrf}
         for where in ("/login", "/login/link", "/logout", "/password", "/tokens", "/jobs", "/device"):
-            answer = await foreign.send(where, **login)
+            answer = await attacker.send(where, **login)
             assert answer.status_code == 403
             assert "This form was not sent by a page of this service." in answer.text
             assert "set-cookie" not in answer.headers
