@@ -12,7 +12,7 @@ from restful.identity.identities import Identities
 from restful.identity.principal import Principal
 from restful.identity.scopes import BY_ROLE
 from restful.page import forms
-from restful.page.forms import Form
+from restful.page.forms import SentForm
 from restful.page.page_route import LoginNeeded
 from restful.routes.access import authenticated, caller_of, identities_of
 from restful.routes.asker import admit, services_of
@@ -39,7 +39,7 @@ class PostedForm:
     """A form of a page of ours, and who sent it."""
 
     session: BrowserSession
-    form: Form = field(repr=False)
+    form: SentForm = field(repr=False)
 
 
 def policy_of(request: Request) -> CookiePolicy:
@@ -95,12 +95,12 @@ async def posted(request: Request) -> PostedForm:
     return PostedForm(session, form)
 
 
-async def own_form(request: Request) -> Form:
+async def own_form(request: Request) -> SentForm:
     """Return the form of a request that nobody has to be logged in for. Raises HttpProblem."""
     require_same_origin(request)
     return await forms.read(request)
 
 
 LoggedIn = Annotated[BrowserSession, Depends(logged_in)]
-Posted = Annotated[PostedForm, Depends(posted)]
-OwnForm = Annotated[Form, Depends(own_form)]
+PostedHere = Annotated[PostedForm, Depends(posted)]
+OwnForm = Annotated[SentForm, Depends(own_form)]

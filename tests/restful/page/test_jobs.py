@@ -126,9 +126,7 @@ def test_what_is_wrong_with_a_job_is_shown_beside_the_form(run: Callable[..., No
     run(test)
 
 
-def test_output_beyond_the_limit_is_cut(
-    run: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_output_beyond_the_limit_is_cut(run: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_routes, "MAX_BYTES", 6)
 
     async def test(_: Page, browser: Browser) -> None:
