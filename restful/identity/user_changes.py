@@ -172,7 +172,7 @@ async def set_first_password(identities: Identities, principal: Principal, new: 
 
 def name_taken(name: str) -> HttpProblem:
     """Return the problem of a name that is in use."""
-    return HttpProblem("conflict", f"The name {name} is taken.")
+    return HttpProblem("conflict", f"The name {name} is taken.", (FieldError("/name", "is taken"),))
 
 
 async def _existing(connection: AsyncConnection, user: str, kind: UserKind) -> UserRecord:

@@ -73,7 +73,7 @@ async def close(identities: Identities, record: SessionRecord, address: str) -> 
 async def login_link(identities: Identities, user: UserRecord) -> str:
     """Return a token that logs a user in once, within a quarter of an hour."""
     async with identities.database.write() as connection:
-        return await _link(identities, connection, user)
+        return await add_link(identities, connection, user)
 
 
 async def redeem(identities: Identities, token: str, caller: Caller) -> WebSession | None:
@@ -115,7 +115,7 @@ async def first_admin_link(identities: Identities) -> str | None:
             await audit.record(connection, entry, identities.now())
         elif user.role is not Role.ADMIN:
             raise RuntimeError(f"the user {FIRST_ADMIN} is there and no admin: make one in the database")
-        return await _link(identities, connection, user)
+        return await add_link(identities, connection, user)
 
 
 def _first_admin(identities: Identities) -> UserRecord:
@@ -130,7 +130,8 @@ def _first_admin(identities: Identities) -> UserRecord:
     )
 
 
-async def _link(identities: Identities, connection: AsyncConnection, user: UserRecord) -> str:
+async def add_link(identities: Identities, connection: AsyncConnection, user: UserRecord) -> str:
+    """Return a token that logs a user in once, within a quarter of an hour; in a transaction that is open."""
     token = identities.new_token(TokenKind.LINK)
     lifetime = identities.settings.link_lifetime
     record = _record(identities, token, user.id, SessionKind.LINK, lifetime, Caller("", ""))

@@ -6,9 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Response
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from restful import audit
-from restful.errors import HttpProblem
-from restful.identity import devices, personal_tokens, user_changes
+from restful.identity import devices, personal_tokens, session_changes, user_changes
 from restful.identity.personal_tokens import TokenWish
 from restful.identity.principal import Principal
 from restful.identity.scopes import at_cluster, stronger, write
@@ -133,20 +131,13 @@ async def list_sessions(principal: AnyToken, identities: IdentitiesHere) -> list
 @router.delete("/sessions/{session}", status_code=204, responses={404: {}})
 async def end_session(session: ObjectId, principal: TokensScope, identities: IdentitiesHere) -> None:
     """End one of one's logins."""
-    async with identities.change() as connection:
-        now = identities.now()
-        if not await sessions.revoke_family(connection, session, now, principal.user):
-            raise HttpProblem("not-found")
-        await audit.record(connection, audit.by(principal, "session.revoke", f"session:{session}"), now)
+    await session_changes.end(identities, principal, session)
 
 
 @router.delete("/sessions", status_code=204)
 async def end_sessions(principal: TokensScope, identities: IdentitiesHere) -> None:
     """End all of one's logins but the one that asks."""
-    async with identities.change() as connection:
-        now = identities.now()
-        await sessions.revoke_all(connection, principal.user, now, but=principal.token)
-        await audit.record(connection, audit.by(principal, "session.revoke", "session:others"), now)
+    await session_changes.end_others(identities, principal)
 
 
 @router.get("/tokens")

@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Response
 from pydantic import BaseModel, Field, SecretStr
-from sqlalchemy.exc import IntegrityError
 
-from restful import audit
-from restful.errors import FieldError, HttpProblem
-from restful.identity import user_changes
+from restful.errors import HttpProblem
+from restful.identity import group_changes, user_changes
+from restful.identity.group_changes import NewGrant
 from restful.identity.personal_tokens import TokenWish
 from restful.identity.principal import Principal, Role
 from restful.identity.scopes import GrantRole, write
@@ -201,16 +200,7 @@ async def list_groups(_: ReaderHere, identities: IdentitiesHere) -> list[GroupVi
 @router.post("/groups", status_code=201, responses={409: {}})
 async def create_group(admin: AdminHere, identities: IdentitiesHere, body: GroupRequest) -> GroupView:
     """Make a group."""
-    group = GroupRecord(identities.new_id(), body.name, identities.now())
-    try:
-        async with identities.change() as connection:
-            await groups.add_group(connection, group)
-            detail = audit.fields({"name": group.name})
-            entry = audit.by(admin, "group.create", f"group:{group.id}", detail=detail)
-            await audit.record(connection, entry, identities.now())
-    except IntegrityError as error:
-        raise user_changes.name_taken(body.name) from error
-    return _group(group)
+    return _group(await group_changes.create_group(identities, admin, body.name))
 
 
 @router.get("/groups/{group}", responses={404: {}})
@@ -227,23 +217,13 @@ async def read_group(group: ObjectId, _: ReaderHere, identities: IdentitiesHere)
 @router.delete("/groups/{group}", status_code=204, responses={404: {}})
 async def delete_group(group: ObjectId, admin: AdminHere, identities: IdentitiesHere) -> None:
     """Delete a group with its grants."""
-    async with identities.change() as connection:
-        if not await groups.remove_group(connection, group):
-            raise HttpProblem("not-found")
-        await audit.record(connection, audit.by(admin, "group.delete", f"group:{group}"), identities.now())
+    await group_changes.remove_group(identities, admin, group)
 
 
 @router.put("/groups/{group}/members/{user}", status_code=204, responses={404: {}})
 async def add_member(group: ObjectId, user: ObjectId, admin: AdminHere, identities: IdentitiesHere) -> None:
     """Put a user into a group."""
-    try:
-        async with identities.change() as connection:
-            await groups.add_member(connection, group, user)
-            detail = audit.fields({"user": user})
-            entry = audit.by(admin, "group.add", f"group:{group}", detail=detail)
-            await audit.record(connection, entry, identities.now())
-    except IntegrityError as error:
-        raise HttpProblem("not-found") from error
+    await group_changes.add_member(identities, admin, group, user)
 
 
 @router.delete("/groups/{group}/members/{user}", status_code=204, responses={404: {}})
@@ -251,11 +231,7 @@ async def remove_member(
     group: ObjectId, user: ObjectId, admin: AdminHere, identities: IdentitiesHere
 ) -> None:
     """Take a user out of a group."""
-    async with identities.change() as connection:
-        if not await groups.remove_member(connection, group, user):
-            raise HttpProblem("not-found")
-        entry = audit.by(admin, "group.remove", f"group:{group}", detail=audit.fields({"user": user}))
-        await audit.record(connection, entry, identities.now())
+    await group_changes.remove_member(identities, admin, group, user)
 
 
 @router.get("/grants")
@@ -270,32 +246,14 @@ async def list_grants(
 @router.post("/grants", status_code=201, responses={409: {}})
 async def create_grant(admin: AdminHere, identities: IdentitiesHere, body: GrantRequest) -> GrantView:
     """Let a user, a group or everyone use a cluster, or operate it."""
-    if body.user is not None and body.group is not None:
-        error = FieldError("/group", "a grant is a user's or a group's")
-        raise HttpProblem("invalid", "A field of the grant is not right.", (error,))
-    now = identities.now()
-    grant = GrantRecord(identities.new_id(), body.cluster, body.role, now, body.user, body.group)
-    try:
-        async with identities.change() as connection:
-            await groups.add_grant(connection, grant)
-            detail = audit.fields(body.model_dump(mode="json"))
-            entry = audit.by(admin, "grant.create", f"grant:{grant.id}", detail=detail)
-            await audit.record(connection, entry, now)
-    except IntegrityError as error:
-        raise HttpProblem("conflict", "There is such a grant already, or no such user or group.") from error
-    return _grant(grant)
+    new = NewGrant(body.cluster, body.role, body.user, body.group)
+    return _grant(await group_changes.create_grant(identities, admin, new))
 
 
 @router.delete("/grants/{grant}", status_code=204, responses={404: {}})
 async def delete_grant(grant: ObjectId, admin: AdminHere, identities: IdentitiesHere) -> None:
     """Take a grant back."""
-    async with identities.change() as connection:
-        found = await groups.remove_grant(connection, grant)
-        if found is None:
-            raise HttpProblem("not-found")
-        detail = audit.fields({"cluster": found.cluster, "user": found.user, "group": found.group})
-        entry = audit.by(admin, "grant.delete", f"grant:{grant}", detail=detail)
-        await audit.record(connection, entry, identities.now())
+    await group_changes.remove_grant(identities, admin, grant)
 
 
 async def _found(identities: IdentitiesHere, user: str, kind: UserKind) -> UserRecord:

@@ -111,6 +111,19 @@ async def group_by_id(connection: AsyncConnection, group: str) -> GroupRecord | 
     return None if row is None else GroupRecord(**row._mapping)
 
 
+async def group_by_name(connection: AsyncConnection, name: str) -> GroupRecord | None:
+    """Return the group with a name, or None."""
+    row = (await connection.execute(select(GROUPS).where(GROUPS.c.name == name))).one_or_none()
+    return None if row is None else GroupRecord(**row._mapping)
+
+
+async def of_user(connection: AsyncConnection, user: str) -> Sequence[GroupRecord]:
+    """Return the groups that a user is in, by name."""
+    his = select(GROUP_MEMBERS.c.group).where(GROUP_MEMBERS.c.user == user)
+    rows = await connection.execute(select(GROUPS).where(GROUPS.c.id.in_(his)).order_by(GROUPS.c.name))
+    return [GroupRecord(**row._mapping) for row in rows]
+
+
 async def remove_group(connection: AsyncConnection, group: str) -> bool:
     """Delete a group with its grants; return whether it was there."""
     return (await connection.execute(delete(GROUPS).where(GROUPS.c.id == group))).rowcount == 1

@@ -25,7 +25,7 @@ from restful.identity.principal import Role
 from restful.store.metadata import METADATA
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Row
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -142,6 +142,14 @@ async def link(connection: AsyncConnection, issuer: str, subject: str, user: str
 async def linked(connection: AsyncConnection, user: str) -> bool:
     """Return whether a user is known by a subject elsewhere."""
     return (await connection.execute(select(exists().where(IDENTITIES.c.user == user)))).scalar_one()
+
+
+async def names(connection: AsyncConnection, ids: Collection[str]) -> Mapping[str, str]:
+    """Return the names of users by their ids, as far as they are there."""
+    if not ids:
+        return {}
+    found = select(USERS.c.id, USERS.c.name).where(USERS.c.id.in_(ids))
+    return {row.id: row.name for row in await connection.execute(found)}
 
 
 async def _one(connection: AsyncConnection, condition: ColumnElement[bool]) -> UserRecord | None:

@@ -1,0 +1,38 @@
+"""Links that log a user in once, made by an admin: for who has no password yet, or has forgotten it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from restful import audit
+from restful.errors import HttpProblem
+from restful.identity import web_sessions
+from restful.store import sessions, users
+from restful.store.users import UserKind, UserState
+
+if TYPE_CHECKING:
+    from restful.identity.identities import Identities
+    from restful.identity.principal import Principal
+
+
+async def for_user(identities: Identities, principal: Principal, user: str, *, reset: bool) -> str:
+    """Return the token of a link that logs a user in, once.
+
+    With `reset` his password goes and all his logins end: he sets another password behind the link.
+    Raises the problems `not-found`, and `conflict` for a user who may not log in, or to reset oneself.
+    """
+    if reset and user == principal.user:
+        raise HttpProblem("conflict", "This is you: change your password, which ends your other logins.")
+    async with identities.change() as connection:
+        found = await users.by_id(connection, user)
+        if found is None or found.kind is not UserKind.USER:
+            raise HttpProblem("not-found")
+        if found.state is not UserState.ACTIVE:
+            raise HttpProblem("conflict", f"The user is {found.state}, and a link would not log him in.")
+        now = identities.now()
+        if reset:
+            await users.change(connection, user, {"password": None}, end=True)
+            await sessions.revoke_all(connection, user, now)
+        action = "password.reset" if reset else "link.create"
+        await audit.record(connection, audit.by(principal, action, f"user:{user}"), now)
+        return await web_sessions.add_link(identities, connection, found)
