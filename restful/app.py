@@ -72,6 +72,8 @@ def create_app(
             yield
         finally:
             await services.clusters.close()
+            if services.oidc is not None:
+                await services.oidc.http.aclose()
 
     app = FastAPI(
         title="MiniCluster", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,

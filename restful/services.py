@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from minicluster.database import Database
     from restful.clusters.access import Grants
     from restful.identity.identities import Identities
+    from restful.identity.oidc_logins import OidcLogins
     from restful.jobs.output.streams import LiveStreams
 
 
@@ -57,6 +58,8 @@ class Services:
     """What is followed live."""
     following: VisibleJobs
     """Which jobs a user may follow."""
+    oidc: OidcLogins | None = None
+    """Logins at an OpenID provider; None: there is none."""
 
 
 def open_services(
@@ -66,6 +69,7 @@ def open_services(
     identities: Identities | None = None,
     settings: Settings | None = None,
     now: Callable[[], float] = time.time,
+    oidc: OidcLogins | None = None,
 ) -> Services:
     """Return the services over an open database; `clusters.start` begins to serve clusters.
 
@@ -98,4 +102,5 @@ def open_services(
         ),
         streams=streams(StreamLimits()),
         following=VisibleJobs(database, access, visibility, jobs, now),
+        oidc=oidc,
     )

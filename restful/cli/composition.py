@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from minicluster.database import migrate, open_database
 from restful.app import create_app
 from restful.cli.kept_instance import connect
+from restful.cli.login_providers import oidc_logins
 from restful.clusters.spec import ENVIRONMENT, ClusterSpec
 from restful.compat.routes import router as compat
 from restful.front.front import Front
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from minicluster.backends.port import Backend
     from restful.cli.endpoint import ServeEndpoint
+    from restful.cli.login_providers import LoginProviders
     from restful.cli.state import StateDirectory
     from restful.identity.identities import Identities
 
@@ -62,15 +64,22 @@ def spec_of(backend: Backend, name: str) -> ClusterSpec:
 
 
 async def compose(
-    directory: StateDirectory, endpoint: ServeEndpoint, port: int, specs: tuple[ClusterSpec, ...]
+    directory: StateDirectory,
+    endpoint: ServeEndpoint,
+    port: int,
+    specs: tuple[ClusterSpec, ...],
+    providers: LoginProviders,
 ) -> ComposedService:
     """Return the service. Raises DatabaseError, MasterKeyError."""
     master = load_master_key(directory.master_key)
     await migrate(directory.database, SCHEMA)
     database = await open_database(directory.database, SCHEMA)
     settings = IdentitySettings(issuer=endpoint.address(port), no_auth=not endpoint.login)
-    identities = open_identities(database, settings, time.time, master)
-    services = open_services(database, master.derived("jobs"), identities.authority, identities)
+    identities = open_identities(database, settings, time.time, master, providers.authenticators)
+    services = open_services(
+        database, master.derived("jobs"), identities.authority, identities,
+        oidc=oidc_logins(providers.oidc, identities),
+    )  # fmt: skip
     app = create_app(services, ROUTERS, specs)
     app.add_middleware(Front, names=endpoint.names, trusted=networks(endpoint.proxies))
     await _grant_everyone(identities)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from restful.cli import clusters, server, state
+from restful.cli import clusters, login_providers, server, state
+from restful.cli.login_options import OWN_PASSWORDS, LoginOptions
 from restful.cli.tls import CertificateFiles
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from restful.cli.clusters import ClusterChoice
     from restful.cli.composition import ComposedService
     from restful.cli.endpoint import ServeEndpoint
+    from restful.cli.login_providers import LoginProviders
     from restful.cli.state import StateDirectory
 
 LINK_PATH = "/login/link"
@@ -37,12 +39,14 @@ class ServeRequest:
     choice: ClusterChoice
     state: str = ""
     log_level: str = "warning"
+    logins: LoginOptions = OWN_PASSWORDS
 
 
 def run(request: ServeRequest) -> None:
     """Serve until Ctrl-C or SIGTERM. Raises ServeError, BackendError, DocumentError, DatabaseError."""
     logging.basicConfig(format="minicluster: %(levelname)s: %(message)s", level=request.log_level.upper())
     directory = state.opened(Path(request.state) if request.state else state.default())
+    providers = login_providers.load(request.logins)
     with state.locked(directory), server.listening(request.endpoint) as sock:
         loading = threading.Thread(target=_load, daemon=True)
         loading.start()  # meanwhile the brokers start
@@ -51,7 +55,7 @@ def run(request: ServeRequest) -> None:
         import uvloop  # noqa: PLC0415 - loaded beside the brokers' start
 
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(request, directory, sock, backend, name))
+            runner.run(_serve(request, directory, sock, (backend, name), providers))
     show(f"the service has ended; cluster {name} stays up, with its jobs: `minicluster down {name}` ends it")
 
 
@@ -61,12 +65,16 @@ def _load() -> None:
 
 
 async def _serve(
-    request: ServeRequest, directory: StateDirectory, sock: socket.socket, backend: Backend, name: str
+    request: ServeRequest,
+    directory: StateDirectory,
+    sock: socket.socket,
+    cluster: tuple[Backend, str],
+    providers: LoginProviders,
 ) -> None:
     from restful.cli.composition import compose, spec_of  # noqa: PLC0415
 
-    endpoint, port = request.endpoint, int(sock.getsockname()[1])
-    service = await compose(directory, endpoint, port, (spec_of(backend, name),))
+    endpoint, port, name = request.endpoint, int(sock.getsockname()[1]), cluster[1]
+    service = await compose(directory, endpoint, port, (spec_of(*cluster),), providers)
     files = None
     if endpoint.certificate:
         files = CertificateFiles(Path(endpoint.certificate), Path(endpoint.key))

@@ -9,6 +9,7 @@ import typer
 from minicluster.cli.help_text import PlainCommand
 from minicluster.cli.options import EngineOption, NameOption
 from minicluster.cli.service_options import LogLevelOption, address
+from restful.cli.login_options import OidcClientOption, OidcIssuerOption, OidcSecretOption, PamOption
 
 app = typer.Typer(add_completion=False)
 LISTEN = "127.0.0.1:8080"
@@ -62,6 +63,10 @@ def serve(  # noqa: PLR0913, PLR0917 - an option each
     proxies: ProxiesOption = None,
     state: StateOption = "",
     login: LoginOption = True,
+    oidc_issuer: OidcIssuerOption = "",
+    oidc_client: OidcClientOption = "",
+    oidc_secret: OidcSecretOption = "",
+    pam: PamOption = "",
     engine: EngineOption = "auto",
     name: NameOption = "",
     oversubscribe: OversubscribeOption = False,
@@ -77,22 +82,28 @@ def serve(  # noqa: PLR0913, PLR0917 - an option each
 
       minicluster serve --no-auth --listen 127.0.0.1:0
 
+    Users have a name and a password here, or log in at an OpenID provider, or by PAM: as root all of this
+    machine's, else you alone. At the provider this service's address with /callback is to be entered.
+
     The first start prints a link that lets one in as the admin, once.
     All jobs run as you: a user who can read a job's files can read everybody's.
     """
     host, port = address(listen)
 
-    from restful.cli.endpoint import ServeEndpoint, check  # noqa: PLC0415 - the help comes without all this
+    from restful.cli import login_options  # noqa: PLC0415 - the help comes without all this
+    from restful.cli.endpoint import ServeEndpoint, check  # noqa: PLC0415
 
     endpoint = ServeEndpoint(host, port, certificate, key, tuple(proxies or ()), url, login)
     check(endpoint)
+    logins = login_options.LoginOptions(oidc_issuer, oidc_client, oidc_secret, pam)
+    login_options.check(logins, login=login)
     _require_packages()
 
     from restful.cli.clusters import ClusterChoice  # noqa: PLC0415
     from restful.cli.process import ServeRequest, run  # noqa: PLC0415
 
     choice = ClusterChoice(document, name, engine, oversubscribe)
-    run(ServeRequest(endpoint, choice, state, log_level))
+    run(ServeRequest(endpoint, choice, state, log_level, logins))
 
 
 def _require_packages() -> None:

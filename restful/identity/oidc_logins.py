@@ -6,7 +6,7 @@ import base64
 import binascii
 import hashlib
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -27,7 +27,19 @@ if TYPE_CHECKING:
 
 MAX_ANSWER = 256 * 1024
 """Bytes of what a provider answers."""
+METADATA_LIFETIME = 600.0
+"""Seconds for which a provider's metadata are believed without asking again."""
+TIMEOUT = 5.0
+"""Seconds for each answer of a provider: a user waits for it."""
+CONNECTIONS = 8
+"""To a provider at once; who comes when all are taken is refused after the timeout."""
 _SEAL = "oidc attempt"
+
+
+def http_client() -> httpx2.AsyncClient:
+    """Return the client with which a provider is asked."""
+    limits = httpx2.Limits(max_connections=CONNECTIONS)
+    return httpx2.AsyncClient(timeout=TIMEOUT, limits=limits, follow_redirects=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +50,8 @@ class OidcLogins:
     provider: Provider
     http: httpx2.AsyncClient
     """With its timeouts; it must not follow redirects."""
+    _remembered: list[tuple[float, Endpoints]] = field(default_factory=list)
+    """When the provider's metadata were asked for last, and what they state."""
 
     async def begin(self, page: str) -> tuple[str, str]:
         """Return where the browser goes, and what it keeps as a cookie until it comes back."""
@@ -67,8 +81,14 @@ class OidcLogins:
         return await self._linked(subject, address), attempt.page
 
     async def _endpoints(self) -> Endpoints:
+        """Return where the provider is asked. Who sends us many requests does not send it as many."""
+        now = self.identities.now()
+        if self._remembered and 0 <= now - self._remembered[0][0] < METADATA_LIFETIME:
+            return self._remembered[0][1]
         url = f"{self.provider.issuer.rstrip('/')}/.well-known/openid-configuration"
-        return oidc.endpoints(self.provider, await self._json("GET", url))
+        found = oidc.endpoints(self.provider, await self._json("GET", url))
+        self._remembered[:] = [(now, found)]
+        return found
 
     async def _exchanged(self, where: Endpoints, code: str, verifier: str) -> str:
         form = {

@@ -1,4 +1,4 @@
-"""The machine's own users, by PAM's service `minicluster` (/etc/pam.d/minicluster).
+"""The machine's own users, by a service of PAM: /etc/pam.d/minicluster, unless another one is named.
 
 PAM blocks, and waits for two seconds after a wrong password: it has four threads of its own. As another user
 than root it knows that user alone.
@@ -43,11 +43,11 @@ class PamAuthenticator:
             self._running -= 1
 
 
-def authenticator() -> PamAuthenticator:
+def authenticator(service: str = SERVICE) -> PamAuthenticator:
     """Return what asks PAM. Raises ImportError where python-pam is missing, of the extra `pam`."""
     module = importlib.import_module("pam")
 
     def ask(name: str, password: str) -> bool:
-        return bool(module.authenticate(name, password, service=SERVICE))
+        return bool(module.authenticate(name, password, service=service))
 
     return PamAuthenticator(ask)

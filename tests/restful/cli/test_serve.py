@@ -71,6 +71,8 @@ def test_jobs_get_nothing_of_the_services_environment(served: Served, client: ht
     [
         (("--listen", "10.0.0.1:1"), "--listen 10.0.0.1:1 is reached from other machines"),
         (("--listen", "x"), "x: needed is ADDRESS:PORT"),
+        (("--pam", "absent"), "--pam absent: there is no file /etc/pam.d/absent"),
+        (("--oidc-client-id", "mc"), "give --oidc-issuer and --oidc-client-secret-file as well"),
         (("--state", "/proc/none"), "state directory /proc/none: "),
     ],
 )

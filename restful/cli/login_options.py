@@ -1,0 +1,82 @@
+"""Who else than this service lets users in: options of commands that serve, and whether they go together."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from restful.cli.errors import WrongOptions
+
+OidcIssuerOption = Annotated[
+    str, typer.Option("--oidc-issuer", metavar="URL", help="An OpenID provider by which users log in.")
+]
+OidcClientOption = Annotated[
+    str, typer.Option("--oidc-client-id", metavar="ID", help="What this service is called there.")
+]
+OidcSecretOption = Annotated[
+    str,
+    typer.Option("--oidc-client-secret-file", metavar="FILE", help="The file of its client secret there."),
+]
+PamOption = Annotated[
+    str,
+    typer.Option("--pam", metavar="SERVICE", help="Users of this machine log in by a service of /etc/pam.d."),
+]
+_SERVICE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True, slots=True)
+class LoginOptions:
+    """Other ways to log in than this service's own passwords; empty: not that one."""
+
+    oidc_issuer: str = ""
+    """The provider's issuer, as its metadata state it."""
+    oidc_client_id: str = ""
+    oidc_client_secret_file: str = ""
+    pam: str = ""
+    """A service of PAM."""
+
+    @property
+    def any(self) -> bool:
+        """Return whether there is another way."""
+        return bool(self.oidc_issuer or self.pam)
+
+
+OWN_PASSWORDS = LoginOptions()
+"""No other way."""
+
+
+def check(options: LoginOptions, *, login: bool) -> None:
+    """Raise WrongOptions where options do not go together; `login` is whether requests need one at all."""
+    oidc = {
+        "--oidc-issuer": options.oidc_issuer,
+        "--oidc-client-id": options.oidc_client_id,
+        "--oidc-client-secret-file": options.oidc_client_secret_file,
+    }
+    missing = [name for name, value in oidc.items() if not value]
+    if missing and len(missing) < len(oidc):
+        raise WrongOptions(f"{', '.join(oidc)} go together: give {' and '.join(missing)} as well")
+    if options.oidc_issuer and not _is_issuer(options.oidc_issuer):
+        raise WrongOptions(
+            f"--oidc-issuer {options.oidc_issuer}: needed is https://HOST, perhaps with a path, as the"
+            " provider's metadata have it"
+        )
+    if options.pam and not _SERVICE.fullmatch(options.pam):
+        raise WrongOptions(f"--pam {options.pam}: needed is the name of a file in /etc/pam.d")
+    if options.any and not login:
+        raise WrongOptions("--no-auth needs no login: leave out --no-auth, or --oidc-issuer and --pam")
+
+
+def _is_issuer(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return False
+    if not host or parts.query or parts.fragment or parts.username is not None:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and host in LOOPBACK)
