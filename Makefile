@@ -121,6 +121,7 @@ lock: $(VENV)/.ready
 	@$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet --require-hashes -r requirements/uv.txt
 	@$(COMPILE) --upgrade --all-extras pyproject.toml -o requirements/lock.txt
 	@$(COMPILE) -c requirements/lock.txt pyproject.toml -o requirements/runtime.txt
+	@$(COMPILE) -c requirements/lock.txt --extra rest --extra rest-postgresql pyproject.toml -o requirements/rest.txt
 	@$(COMPILE) -c requirements/lock.txt --group image-build -o requirements/image-build.txt
 	@$(COMPILE) --upgrade --group uv -o requirements/uv.txt
 	@rm -rf $(VENV)-lock

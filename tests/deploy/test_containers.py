@@ -11,9 +11,14 @@ from minicluster.plan import Site, render
 from tests.deploy.files import CONTAINERS, ROOT, instructions, project, the
 
 OPERATOR = CONTAINERS / "Dockerfile.operator"
+REST_API = CONTAINERS / "Dockerfile.rest-api"
 VIEW = CONTAINERS / "Dockerfile.flux-view"
+OF_PROJECT = pytest.mark.parametrize("dockerfile", [OPERATOR, REST_API], ids=lambda path: path.suffix)
+ALL = pytest.mark.parametrize("dockerfile", [OPERATOR, REST_API, VIEW], ids=lambda path: path.suffix)
 PATHS = ("/etc/passwd", "/etc/group")
 """What the last stage's steps write to."""
+FIRST = "FROM ${PYTHON} AS packages\n"
+LAST = "\nFROM ${PYTHON}\n"
 
 
 def copied(dockerfile: Path) -> list[list[str]]:
@@ -22,26 +27,30 @@ def copied(dockerfile: Path) -> list[list[str]]:
     return [words for words in found if not words[0].startswith("--")]
 
 
-def test_what_the_operators_image_is_made_of_is_in_the_checkout() -> None:
-    sources = {source for *found, _ in copied(OPERATOR) for source in found}
+@OF_PROJECT
+def test_what_an_image_is_made_of_is_in_the_checkout(dockerfile: Path) -> None:
+    sources = {source for *found, _ in copied(dockerfile) for source in found}
     assert [source for source in sources if not (ROOT / source).exists()] == []
 
 
-def test_every_package_of_the_wheel_is_copied() -> None:
+@OF_PROJECT
+def test_every_package_of_the_wheel_is_copied(dockerfile: Path) -> None:
     """A build leaves out, without a word, what is not there."""
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert set(wheel["packages"]) <= {source for *found, _ in copied(OPERATOR) for source in found}
+    assert set(wheel["packages"]) <= {source for *found, _ in copied(dockerfile) for source in found}
 
 
-def test_the_build_is_sent_what_it_copies_and_nothing_else() -> None:
-    ignored = (CONTAINERS / "Dockerfile.operator.dockerignore").read_text().splitlines()
-    sources = {source for *found, _ in copied(OPERATOR) for source in found}
+@OF_PROJECT
+def test_the_build_is_sent_what_it_copies_and_nothing_else(dockerfile: Path) -> None:
+    ignored = (CONTAINERS / f"{dockerfile.name}.dockerignore").read_text().splitlines()
+    sources = {source for *found, _ in copied(dockerfile) for source in found}
     assert ignored[0] == "*"
     assert {line.removeprefix("!") for line in ignored if line.startswith("!")} == sources
 
 
-@pytest.mark.parametrize("dockerfile", [OPERATOR, VIEW], ids=lambda path: path.suffix)
+@ALL
 def test_every_stage_that_is_copied_from_has_a_name(dockerfile: Path) -> None:
+    """And none has a name that is not used."""
     steps = list(instructions(dockerfile))
     named = {rest.split(" AS ")[1] for word, rest in steps if word == "FROM" and " AS " in rest}
     from_stages = {
@@ -49,16 +58,17 @@ def test_every_stage_that_is_copied_from_has_a_name(dockerfile: Path) -> None:
         for word, rest in steps
         if word == "COPY" and rest.startswith("--from")
     }
-    assert from_stages == named
+    begun_with = {rest.split()[0] for word, rest in steps if word == "FROM"}
+    assert from_stages | (begun_with & named) == named
 
 
-@pytest.mark.parametrize("dockerfile", [OPERATOR, VIEW], ids=lambda path: path.suffix)
+@ALL
 def test_the_user_is_a_number_and_not_root(dockerfile: Path) -> None:
     """The one that the chart names."""
     assert ("USER", "65532:65532") in list(instructions(dockerfile))
 
 
-@pytest.mark.parametrize("dockerfile", [OPERATOR, VIEW], ids=lambda path: path.suffix)
+@ALL
 def test_every_image_from_outside_is_an_argument_that_a_digest_can_replace(dockerfile: Path) -> None:
     """By default it is public, with its registry: builders other than Docker ask which one is meant."""
     steps = list(instructions(dockerfile))
@@ -68,10 +78,11 @@ def test_every_image_from_outside_is_an_argument_that_a_digest_can_replace(docke
     assert [name for name in outside if not defaults[name].startswith("docker.io/")] == []
 
 
-def test_the_operators_user_and_group_have_a_name(tmp_path: Path) -> None:
+@OF_PROJECT
+def test_the_user_and_the_group_have_a_name(dockerfile: Path, tmp_path: Path) -> None:
     """The last stage's RUN lines, with the files of this folder for the image's."""
     (tmp_path / "etc").mkdir()
-    steps = list(instructions(OPERATOR))
+    steps = list(instructions(dockerfile))
     last = max(index for index, (word, _) in enumerate(steps) if word == "FROM")
     for command in [rest for word, rest in steps[last:] if word == "RUN"]:
         for path in PATHS:
@@ -79,6 +90,14 @@ def test_the_operators_user_and_group_have_a_name(tmp_path: Path) -> None:
         subprocess.run(["sh", "-c", command], check=True)
     names = [(tmp_path / "etc" / each).read_text().split(":")[:3:2] for each in ("passwd", "group")]
     assert names == [["minicluster", "65532"]] * 2
+
+
+def test_the_service_begins_with_the_stages_of_the_operator() -> None:
+    """Word for word: a builder finds them made, and both images have these layers."""
+    texts = [path.read_text().partition(FIRST)[2] for path in (OPERATOR, REST_API)]
+    common = texts[0].partition(LAST)[0]
+    assert common.count("\nFROM ") == 1
+    assert texts[1].startswith(common)
 
 
 @pytest.mark.parametrize("image_volumes", [True, False], ids=["mounted", "copied"])
@@ -103,7 +122,9 @@ def test_the_readme_builds_each_dockerfile_with_the_version_of_the_project() -> 
         for text in (
             "-f containers/Dockerfile.operator ",
             "-f containers/Dockerfile.flux-view ",
+            "-f containers/Dockerfile.rest-api ",
             f"minicluster-operator:{project()['version']}",
+            f"minicluster-rest:{project()['version']}",
             "make images",
         )
         if text not in readme

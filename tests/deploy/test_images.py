@@ -15,11 +15,15 @@ from tests.devcluster import ComponentError, builder, image_store, shipped_image
 from tests.devcluster.archives import Archive
 from tests.devcluster.builder import Builder
 from tests.devcluster.images import locked
+from tests.devcluster.shipped_images import OPERATOR_FILE, REST_API_FILE
 
 pytestmark = pytest.mark.timeout(1800)  # the first time: packages are downloaded
 MEGABYTE = 10**6
 SBOM = "/opt/minicluster/share/sbom.cdx.json"
-AGAIN = "localhost/built:again"
+AGAIN = "localhost/built-again"
+BOTH = pytest.mark.parametrize("number", [0, 2], ids=["operator", "rest-api"])
+"""The images that have this project: where they are among all."""
+IMPORTS = "import asyncpg, restful.app, restful.page.routes, uvloop; print('complete')"
 
 
 @pytest.fixture(scope="module")
@@ -38,34 +42,53 @@ def operator(shipped: list[Archive]) -> Archive:
     return shipped[0]
 
 
+@pytest.fixture
+def rest_api(shipped: list[Archive]) -> Archive:
+    """The RESTful API's image."""
+    return shipped[2]
+
+
 @pytest.mark.parametrize("command", ["operator", "metrics-adapter"])
 def test_both_programs_start_in_the_operators_image(opened: Builder, operator: Archive, command: str) -> None:
     assert f"minicluster {command}" in opened.execute(operator.name, "minicluster", command, "--help")
 
 
-@pytest.mark.parametrize("number", [0, 1], ids=["operator", "view"])
+def test_the_service_starts_in_its_own_image(opened: Builder, rest_api: Archive) -> None:
+    assert "minicluster rest-api" in opened.execute(rest_api.name, "minicluster", "rest-api", "--help")
+    assert opened.execute(rest_api.name, "python3", "-c", IMPORTS) == "complete"
+
+
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["operator", "view", "rest-api"])
 def test_an_image_runs_as_a_user_that_is_a_number_and_not_root(shipped: list[Archive], number: int) -> None:
     assert shipped[number].config()["config"]["User"] == "65532:65532"
 
 
+@BOTH
 @pytest.mark.parametrize("program", ["cc", "gcc", "pip"])
-def test_the_operators_image_has_nothing_to_build_or_install_with(
-    opened: Builder, operator: Archive, program: str
+def test_an_image_has_nothing_to_build_or_install_with(
+    opened: Builder, shipped: list[Archive], number: int, program: str
 ) -> None:
     with pytest.raises(ComponentError, match="exit status 1"):
-        opened.execute(operator.name, "sh", "-c", f"command -v {program}")
+        opened.execute(shipped[number].name, "sh", "-c", f"command -v {program}")
 
 
 def test_the_operators_image_adds_little_to_its_base(opened: Builder, operator: Archive) -> None:
     """Without kubernetes' second client, and with compiled files only of what is loaded."""
-    sizes = [size(opened, name) for name in (operator.name, builder.base_name())]
-    assert sizes[0] - sizes[1] < 130 * MEGABYTE
+    assert size(opened, operator.name) < 130 * MEGABYTE
+
+
+def test_the_services_image_adds_little_to_the_operators(
+    opened: Builder, operator: Archive, rest_api: Archive
+) -> None:
+    """A node that has one of them downloads one layer for the other, and the last: minicluster itself."""
+    assert size(opened, rest_api.name) - size(opened, operator.name) < 80 * MEGABYTE
+    common = set(layers(opened, operator.name))
+    assert [layer in common for layer in layers(opened, rest_api.name)] == [True, True, True, False, False]
 
 
 def size(opened: Builder, name: str) -> int:
-    """Return the bytes of an image's layers, unpacked."""
-    manifest = json.loads(inspected(opened, name)["Manifest"])
-    return sum(layer["size"] for layer in manifest["layers"])
+    """Return the bytes that an image has besides its base."""
+    return int(opened.execute(name, "du", "--summarize", "--bytes", "/opt/minicluster").split()[0])
 
 
 def inspected(opened: Builder, name: str) -> dict[str, Any]:
@@ -80,22 +103,24 @@ def layers(opened: Builder, name: str) -> list[str]:
     return found
 
 
-def test_the_operators_image_is_labelled(operator: Archive) -> None:
-    labels = operator.config()["config"]["Labels"]
+@pytest.mark.parametrize(
+    ("number", "title"),
+    [(0, "minicluster-operator"), (2, "minicluster-rest")],
+    ids=["operator", "rest-api"],
+)
+def test_an_image_is_labelled(shipped: list[Archive], number: int, title: str) -> None:
+    labels = shipped[number].config()["config"]["Labels"]
     found = {
         name: labels.get(f"org.opencontainers.image.{name}") for name in ("title", "version", "licenses")
     }
-    assert found == {
-        "title": "minicluster-operator",
-        "version": project()["version"],
-        "licenses": project()["license"],
-    }
+    assert found == {"title": title, "version": project()["version"], "licenses": project()["license"]}
 
 
-def test_the_label_of_the_revision_is_the_commit(operator: Archive) -> None:
+@BOTH
+def test_the_label_of_the_revision_is_the_commit(shipped: list[Archive], number: int) -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("this is no checkout of git's")
-    revision = operator.config()["config"]["Labels"]["org.opencontainers.image.revision"]
+    revision = shipped[number].config()["config"]["Labels"]["org.opencontainers.image.revision"]
     assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?", revision)
 
 
@@ -105,14 +130,21 @@ def pinned(lock: str, line_end: str = "") -> dict[str, str]:
     return dict(pin.findall((ROOT / "requirements" / lock).read_text()))
 
 
-def test_the_list_of_packages_has_what_is_locked_and_minicluster(opened: Builder, operator: Archive) -> None:
+@pytest.mark.parametrize(
+    ("number", "lock", "package"),
+    [(0, "runtime.txt", "kubernetes"), (2, "rest.txt", "asyncpg")],
+    ids=["operator", "rest-api"],
+)
+def test_the_list_of_packages_has_what_is_locked_and_minicluster(
+    opened: Builder, shipped: list[Archive], number: int, lock: str, package: str
+) -> None:
     """All that is locked for every system, and nothing that is not locked."""
-    sbom = json.loads(opened.execute(operator.name, "cat", SBOM))
+    sbom = json.loads(opened.execute(shipped[number].name, "cat", SBOM))
     listed = {re.sub(r"[-_.]+", "-", each["name"].lower()): each["version"] for each in sbom["components"]}
     root = sbom["metadata"]["component"]
-    unconditional = pinned("runtime.txt", r" \\$")
-    assert "kubernetes" in unconditional
-    assert unconditional.items() <= listed.items() <= pinned("runtime.txt").items()
+    unconditional = pinned(lock, r" \\$")
+    assert package in unconditional
+    assert unconditional.items() <= listed.items() <= pinned(lock).items()
     assert (sbom["bomFormat"], root["name"], root["version"]) == (
         "CycloneDX",
         "minicluster",
@@ -120,7 +152,7 @@ def test_the_list_of_packages_has_what_is_locked_and_minicluster(opened: Builder
     )
 
 
-@pytest.mark.parametrize("lock", ["runtime.txt", "image-build.txt"])
+@pytest.mark.parametrize("lock", ["runtime.txt", "rest.txt", "image-build.txt"])
 def test_an_image_is_made_of_the_versions_that_are_tested(lock: str) -> None:
     """`make lock` writes them together; what no other lock has is a tool of the build alone."""
     tested = pinned("lock.txt")
@@ -128,22 +160,35 @@ def test_an_image_is_made_of_the_versions_that_are_tested(lock: str) -> None:
 
 
 def test_minicluster_needs_nothing_that_is_not_tested() -> None:
-    assert pinned("runtime.txt").items() <= pinned("lock.txt").items()
+    assert pinned("runtime.txt").items() <= pinned("rest.txt").items() <= pinned("lock.txt").items()
 
 
-def test_a_second_build_has_the_same_layers(opened: Builder, operator: Archive, tmp_path: Path) -> None:
-    """Of files with other times and modes, as in another checkout: no step that copies them is known."""
-    for file in shipped_images.sources():
-        copy = tmp_path / file.relative_to(ROOT)
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files with other times and modes, as in another checkout: no step that copies them is known."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for file in shipped_images.sources(REST_API_FILE):  # the other image is made of fewer
+        copy = folder / file.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)
         copy.chmod(0o600)
         os.utime(copy, (0, 0))
-    for name in ("Dockerfile.operator", "Dockerfile.operator.dockerignore"):
-        shutil.copy(CONTAINERS / name, tmp_path)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("number", "dockerfile"), [(0, OPERATOR_FILE), (2, REST_API_FILE)], ids=["operator", "rest-api"]
+)
+def test_a_second_build_has_the_same_layers(
+    opened: Builder, shipped: list[Archive], copied: Path, number: int, dockerfile: Path
+) -> None:
+    """The second one finds most steps of the first one's."""
+    for name in (dockerfile.name, f"{dockerfile.name}.dockerignore"):
+        shutil.copy(CONTAINERS / name, copied)
     option = f"--build-arg=PYTHON={builder.base_name()}"
-    opened.build(tmp_path / "Dockerfile.operator", tmp_path, AGAIN, option)
-    assert layers(opened, AGAIN) == layers(opened, operator.name)
+    again = f"{AGAIN}:{number}"
+    opened.build(copied / dockerfile.name, copied, again, option)
+    assert layers(opened, again) == layers(opened, shipped[number].name)
 
 
 def test_the_view_has_flux_at_each_path_that_pods_use(opened: Builder) -> None:

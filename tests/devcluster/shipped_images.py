@@ -2,6 +2,7 @@
 
 localhost/minicluster-operator:VERSION   Dockerfile.operator; nodes also know it by its name in the registry
 localhost/flux-view:built                Dockerfile.flux-view, with the embedded instance in place of Flux
+localhost/minicluster-rest:VERSION       Dockerfile.rest-api; nodes also know it by its name in the registry
 
 The Dockerfiles are built as they are. Only the images that they begin with are ours, by their own arguments:
 a base of Debian's packages, and one in which `micromamba` finds its packages installed.
@@ -25,6 +26,10 @@ from tests.devcluster.python_tree import PROJECT
 CONTAINERS = PROJECT / "containers"
 OPERATOR = "localhost/minicluster-operator"
 IN_REGISTRY = "ghcr.io/flux-framework/minicluster-operator"
+REST_API = "localhost/minicluster-rest"
+REST_API_IN_REGISTRY = "ghcr.io/flux-framework/minicluster-rest"
+OPERATOR_FILE = CONTAINERS / "Dockerfile.operator"
+REST_API_FILE = CONTAINERS / "Dockerfile.rest-api"
 VIEW = "localhost/flux-view:built"
 PACKAGES = "localhost/micromamba:embedded"
 MICROMAMBA = b"""\
@@ -59,13 +64,13 @@ class Recipe:
 
 
 def build(environ: Mapping[str, str] = os.environ) -> list[Archive]:
-    """Return the operator's image and the view; what has changed since the last time is built now.
+    """Return the images of operator, view and RESTful API; what has changed since the last time is built now.
 
     Raises MissingProgramsError where they cannot be built.
     """
     builder.require(environ)
     folder, start = image_store.folder(environ), packages()
-    recipes = operator(), view(start)
+    recipes = operator(), view(start), rest_api()
     found = [recipe.archive(folder) for recipe in recipes]
     if not all(each.file.exists() for each in found):
         with locked(folder / "builder"), builder.opened(folder / "builder", environ) as opened:
@@ -79,9 +84,19 @@ def build(environ: Mapping[str, str] = os.environ) -> list[Archive]:
 
 def operator() -> Recipe:
     """Return how the operator's image is built."""
-    name, alias = (f"{each}:{version()}" for each in (OPERATOR, IN_REGISTRY))
+    return of_project(OPERATOR_FILE, OPERATOR, IN_REGISTRY)
+
+
+def rest_api() -> Recipe:
+    """Return how the RESTful API's image is built: most of its steps are those of the operator's."""
+    return of_project(REST_API_FILE, REST_API, REST_API_IN_REGISTRY)
+
+
+def of_project(dockerfile: Path, name: str, in_registry: str) -> Recipe:
+    """Return how an image is built that has this project, of its version."""
+    named, alias = (f"{each}:{version()}" for each in (name, in_registry))
     base = {"PYTHON": builder.base_name()}
-    return Recipe(name, CONTAINERS / "Dockerfile.operator", PROJECT, base, contents(sources()), [alias])
+    return Recipe(named, dockerfile, PROJECT, base, contents(sources(dockerfile)), [alias])
 
 
 def view(start: Image) -> Recipe:
@@ -130,9 +145,9 @@ def revision() -> list[str]:
     return [] if done.returncode else [f"--label=org.opencontainers.image.revision={done.stdout.strip()}"]
 
 
-def sources() -> list[Path]:
-    """List the files that the operator's build is sent, by its .dockerignore."""
-    lines = (CONTAINERS / "Dockerfile.operator.dockerignore").read_text().splitlines()
+def sources(dockerfile: Path = OPERATOR_FILE) -> list[Path]:
+    """List the files that a build is sent, by its .dockerignore; without another name, the operator's."""
+    lines = dockerfile.with_name(f"{dockerfile.name}.dockerignore").read_text().splitlines()
     sent = [PROJECT / line.removeprefix("!") for line in lines if line.startswith("!")]
     found = [file for path in sent for file in ([path] if path.is_file() else path.rglob("*"))]
     return sorted(file for file in found if file.is_file() and "__pycache__" not in file.parts)

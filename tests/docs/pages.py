@@ -96,6 +96,10 @@ NOT_TYPED = {
     ): BUILDER,
     (
         "containers/README.md",
+        "docker build -f containers/Dockerfile.rest-api -t ghcr.io/flux-framework/minicluster-rest:0.1.0 .",
+    ): BUILDER,
+    (
+        "containers/README.md",
         (
             "docker build -f containers/Dockerfile.flux-view --build-arg FLUX_CORE=0.88.0"
             " -t registry.example.com/flux-view:0.88.0 containers"
