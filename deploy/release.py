@@ -2,11 +2,12 @@
 
 minicluster-VERSION.tar.gz                            the source distribution
 minicluster-VERSION-py3-none-any.whl                  the wheel, built from that
-minicluster-operator-VERSION.tgz                      the chart
+minicluster-operator-VERSION.tgz                      the operator's chart
+minicluster-rest-VERSION.tgz                          the RESTful API's chart
 minicluster-operator-image-VERSION-MACHINE.tar, …     the images as OCI archives, where they can be built here
 SHA256SUMS                                            of these files; `sha256sum --check` reads it
 
-Two runs on one commit make the same first three. Nothing is handed out under a version that CHANGELOG.md does
+Two runs on one commit make the same first four. Nothing is handed out under a version that CHANGELOG.md does
 not describe, nor what is in no commit, unless `--anyway` asks for it.
 """
 
@@ -27,7 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.render import CHART, HERE, helm
+from deploy.render import CHARTS, HERE, helm
 from tests.devcluster import MissingProgramsError, shipped_images
 
 ROOT = HERE.parent
@@ -55,7 +56,9 @@ class Release:
                 packed.extraction_filter = getattr(tarfile, "data_filter", None)  # since Python 3.11.4
                 packed.extractall(work)  # noqa: S202 - it was just packed
             yield self.build("wheel", Path(work, f"minicluster-{self.version}"))
-        yield self.chart()
+        program = helm("the package of a chart")
+        for chart in CHARTS:
+            yield self.chart(program, chart)
         yield from self.images()
 
     def build(self, target: str, root: Path) -> Path:
@@ -65,12 +68,11 @@ class Release:
         ending = {"sdist": ".tar.gz", "wheel": "-py3-none-any.whl"}[target]
         return self.folder / f"minicluster-{self.version}{ending}"
 
-    def chart(self) -> Path:
-        """Have helm package the chart, and give its files the time of the commit in place of now."""
-        program = helm("the package of the chart")
-        package = self.folder / f"{CHART.name}-{self.version}.tgz"
+    def chart(self, program: Path, chart: Path) -> Path:
+        """Have helm package a chart, and give its files the time of the commit in place of now."""
+        package = self.folder / f"{chart.name}-{self.version}.tgz"
         with tempfile.TemporaryDirectory() as work:
-            called([str(program), "package", str(CHART), "--destination", work], ROOT)
+            called([str(program), "package", str(chart), "--destination", work], ROOT)
             repack(Path(work, package.name), package, self.epoch)
         return package
 

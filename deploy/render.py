@@ -1,8 +1,8 @@
 """Write the plain manifests and the chart's files: `python -m deploy.render` from the project's root.
 
-The chart is the one source of the manifests, but of the CRD's. The records of minicluster.document are that
-of the CRD, and metrics_api.names that of the metrics that the role `view` may read. helm is the one on PATH,
-else built from the version pinned for the tests.
+The operator's chart is the one source of the manifests, but of the CRD's. The records of
+minicluster.document are that of the CRD, and metrics_api.names that of the metrics that the role `view` may
+read. helm is the one on PATH, else built from the version pinned for the tests.
 """
 
 import re
@@ -18,7 +18,8 @@ from tests.devcluster.lookup import HELM, locate
 
 HERE = Path(__file__).resolve().parent
 CHART = HERE / "helm" / "minicluster-operator"
-RELEASE = "minicluster-operator"
+REST_CHART = HERE / "helm" / "minicluster-rest"
+CHARTS = (CHART, REST_CHART)
 NAMESPACE = "minicluster-system"
 # Marks of Helm, untrue of what kubectl applies.
 MARKS = re.compile(
@@ -82,9 +83,9 @@ MANIFESTS = (
 )
 
 
-def template(helm: Path, *options: str) -> str:
-    """Render the chart."""
-    argv = [str(helm), "template", RELEASE, str(CHART), *options]
+def template(helm: Path, *options: str, chart: Path = CHART) -> str:
+    """Render a chart, as a release of its own name."""
+    argv = [str(helm), "template", chart.name, str(chart), *options]
     return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 

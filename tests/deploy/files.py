@@ -10,6 +10,8 @@ from tests.manifests import documents
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy" / "helm" / "minicluster-operator"
+REST_CHART = ROOT / "deploy" / "helm" / "minicluster-rest"
+CHARTS = (CHART, REST_CHART)
 CONTAINERS = ROOT / "containers"
 INSTALL = ROOT / "deploy" / "manifests" / "install.yaml"
 NAMESPACED = ROOT / "deploy" / "manifests" / "namespaced.yaml"
@@ -39,6 +41,14 @@ def the(found: list[Object], kind: str, name: str | None = None) -> Object:
     """Return the one object of a kind, or of a kind and name."""
     [item] = [item for item in of_kind(found, kind) if name in (None, item["metadata"]["name"])]
     return item
+
+
+def grants(found: list[Object]) -> Iterator[tuple[str, set[str], list[str] | None]]:
+    """Yield each resource with its group, the verbs, and the names that these are limited to."""
+    for rule in (rule for role in found for rule in role["rules"]):
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                yield f"{group}/{resource}", set(rule["verbs"]), rule.get("resourceNames")
 
 
 def instructions(dockerfile: Path) -> Iterator[tuple[str, str]]:

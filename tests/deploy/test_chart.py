@@ -1,9 +1,7 @@
 """The chart's files agree with the project that they install, and with each other."""
 
-import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 import yaml
 from typer.main import get_command
@@ -75,11 +73,6 @@ def test_the_role_view_is_given_the_metrics_that_are_served() -> None:
     assert names == [metric.name for metric in METRICS]
 
 
-@pytest.mark.parametrize("field", ["version", "appVersion"])
-def test_the_chart_has_the_version_of_the_project(field: str) -> None:
-    assert yaml.safe_load((CHART / "Chart.yaml").read_text())[field] == project()["version"]
-
-
 @MANIFESTS
 def test_the_image_is_tagged_with_the_version_of_the_project(manifest: Path) -> None:
     image = template(manifest)["spec"]["containers"][0]["image"]
@@ -114,20 +107,6 @@ def test_the_adapter_understands_what_it_is_started_with() -> None:
     assert pod["metadata"]["labels"][LABEL_NAME] == METRICS_APPLICATION
 
 
-def test_every_default_is_a_value_that_the_schema_allows() -> None:
-    jsonschema.Draft7Validator(schema()).validate(values())
-
-
-def test_every_value_is_in_the_schema_and_has_a_default() -> None:
-    described = set(leaves(schema())) - {"global"}
-    assert set(keys(values())) == described
-
-
-def test_who_writes_a_value_that_does_not_exist_is_shown_all_that_do() -> None:
-    """Helm prints the list of names."""
-    assert schema()["propertyNames"]["enum"] == list(schema()["properties"])
-
-
 def test_the_chart_takes_over_from_a_version_that_was_released() -> None:
     oldest = yaml.safe_load((CHART / "Chart.yaml").read_text())["annotations"][
         "flux-framework.org/upgrades-from"
@@ -152,32 +131,3 @@ def test_a_start_may_take_minutes(manifest: Path) -> None:
 def probes(container: Object) -> list[Object]:
     """Return what the probes ask."""
     return [container[name]["httpGet"] for name in ("startupProbe", "livenessProbe", "readinessProbe")]
-
-
-def schema() -> Object:
-    """Read the schema of the values."""
-    found: Object = json.loads((CHART / "values.schema.json").read_text())
-    return found
-
-
-def values() -> Object:
-    """Read the default values."""
-    found: Object = yaml.safe_load((CHART / "values.yaml").read_text())
-    return found
-
-
-def leaves(node: Object, field_path: str = "") -> list[str]:
-    """List the paths of a schema that have no paths below."""
-    inner = node.get("properties")
-    if not inner:
-        return [field_path]
-    return [
-        found for name, below in inner.items() for found in leaves(below, f"{field_path}.{name}".strip("."))
-    ]
-
-
-def keys(node: object, field_path: str = "") -> list[str]:
-    """List the paths of the values; where the schema allows any value, a path ends."""
-    if not isinstance(node, dict) or not node or field_path.rpartition(".")[2] == "resources":
-        return [field_path]
-    return [found for name, below in node.items() for found in keys(below, f"{field_path}.{name}".strip("."))]

@@ -21,15 +21,16 @@ HELM = f"""\
 #!{sys.executable}
 import sys, tarfile, time, pathlib
 folder = pathlib.Path(sys.argv[sys.argv.index("--destination") + 1])
-with tarfile.open(folder / "minicluster-operator-{VERSION}.tgz", "w:gz") as package:
+chart = pathlib.Path(sys.argv[2]).name
+with tarfile.open(folder / (chart + "-{VERSION}.tgz"), "w:gz") as package:
     for name in ("values.yaml", "Chart.yaml"):
-        member = tarfile.TarInfo("minicluster-operator/" + name)
+        member = tarfile.TarInfo(chart + "/" + name)
         member.size, member.mtime = len(name), time.time_ns() // 1000
         package.addfile(member, __import__("io").BytesIO(name.encode()))
 """
 """Stands for helm, which also gives the files of a package the present time."""
 PYTHON = [f"minicluster-{VERSION}.tar.gz", f"minicluster-{VERSION}-py3-none-any.whl"]
-CHART = f"minicluster-operator-{VERSION}.tgz"
+CHARTS = ("minicluster-operator", "minicluster-rest")
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_all_files_are_made_with_their_checksums(made: list[Path]) -> None:
     lines = (made[0] / SUMS).read_text().splitlines()
     named = [line.split()[1] for line in lines]
-    assert named == [*PYTHON, CHART, f"flux-view-image-{VERSION}-x86_64.tar"]
+    charts = [f"{chart}-{VERSION}.tgz" for chart in CHARTS]
+    assert named == [*PYTHON, *charts, f"flux-view-image-{VERSION}-x86_64.tar"]
     assert sorted([*named, SUMS]) == sorted(each.name for each in made[0].iterdir())
     subprocess.run(["sha256sum", "--check", "--quiet", SUMS], cwd=made[0], check=True)
 
@@ -62,14 +64,15 @@ def test_a_second_run_makes_the_same(made: list[Path]) -> None:
     assert (made[0] / SUMS).read_text() == (made[1] / SUMS).read_text()
 
 
-def test_the_files_of_the_chart_have_the_time_of_the_commit(made: list[Path]) -> None:
-    with tarfile.open(made[0] / CHART) as package:
+@pytest.mark.parametrize("chart", CHARTS)
+def test_the_files_of_a_chart_have_the_time_of_the_commit(made: list[Path], chart: str) -> None:
+    with tarfile.open(made[0] / f"{chart}-{VERSION}.tgz") as package:
         found = [(each.name, each.mtime) for each in package]
-        content = package.extractfile("minicluster-operator/values.yaml")
+        content = package.extractfile(f"{chart}/values.yaml")
         assert content is not None
         assert content.read() == b"values.yaml"
     names = ("Chart.yaml", "values.yaml")
-    assert found == [(f"minicluster-operator/{name}", EPOCH) for name in names]
+    assert found == [(f"{chart}/{name}", EPOCH) for name in names]
 
 
 def test_an_installed_wheel_has_all_commands(made: list[Path], tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """What the operator and the users of MiniClusters are granted."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from metrics_api.names import METRICS
 from minicluster.lead_client.key_store import SECRET
 from minicluster.lead_client.purpose_keys import secret_name
 from minicluster.plan.objects.names import FLUX_FILES
-from tests.deploy.files import INSTALL, NAMESPACED, ROOT, Object, objects, of_kind, the
+from tests.deploy.files import INSTALL, NAMESPACED, ROOT, Object, grants, objects, of_kind, the
 
 MANIFESTS = pytest.mark.parametrize("manifest", [INSTALL, NAMESPACED], ids=lambda path: path.stem)
 OPERATOR = "minicluster-operator"
@@ -156,11 +155,3 @@ def test_the_operator_of_one_namespace_has_nothing_cluster_wide() -> None:
 def roles(manifest: Path) -> list[Object]:
     """List all roles."""
     return [role for role in objects(manifest.read_text()) if role["kind"] in ROLES]
-
-
-def grants(found: list[Object]) -> Iterator[tuple[str, set[str], list[str] | None]]:
-    """Yield each resource with its group, the verbs, and the names that these are limited to."""
-    for rule in (rule for role in found for rule in role["rules"]):
-        for group in rule["apiGroups"]:
-            for resource in rule["resources"]:
-                yield f"{group}/{resource}", set(rule["verbs"]), rule.get("resourceNames")

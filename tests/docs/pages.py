@@ -29,6 +29,10 @@ IMAGE = (
     "needs a published image;"
     " tests/kubernetes/pods/shipped/conftest.py installs the chart with one that is built here"
 )
+REST_IMAGE = (
+    "needs a published image, and a certificate;"
+    " tests/kubernetes/pods/shipped/test_rest_api.py installs the chart with what is made here"
+)
 MANIFEST = (
     "needs a published image;"
     " tests/kubernetes/deploy/test_install.py::test_the_api_server_accepts_every_object applies the manifests"
@@ -117,6 +121,7 @@ NOT_TYPED = {
         "deploy/helm/minicluster-operator/README.md",
         f"{HELM} --namespace minicluster-system --create-namespace",
     ): IMAGE,
+    ("deploy/helm/minicluster-rest/README.md", "head -c 32 /dev/urandom > master.key"): REST_IMAGE,
     ("docs/command-line.md", "minicluster version --on kubernetes -n science"): VERSIONS,
     (
         "docs/installation.md",

@@ -1,4 +1,4 @@
-"""The chart as a release, by helm as people type it."""
+"""A chart as a release, by helm as people type it."""
 
 import os
 import subprocess
@@ -8,13 +8,21 @@ from tests.devcluster import ControlPlane
 
 
 class Release:
-    """The chart, installed by helm into a namespace of its own."""
+    """A chart, installed by helm into a namespace of its own, by the name of the chart."""
 
-    def __init__(self, helm: Path, plane: ControlPlane, home: Path, namespace: str) -> None:
+    def __init__(
+        self,
+        helm: Path,
+        plane: ControlPlane,
+        home: Path,
+        namespace: str,
+        name: str = "minicluster-operator",
+    ) -> None:
         self.helm, self.plane, self.api, self.namespace = helm, plane, plane.api, namespace
+        self.name = name
         folders = {f"HELM_{name}_HOME": str(home / name) for name in ("CACHE", "CONFIG", "DATA")}
         self.environment = {**os.environ, **folders, "KUBECONFIG": str(plane.kubeconfig)}
-        self.account = f"system:serviceaccount:{namespace}:minicluster-operator"
+        self.account = f"system:serviceaccount:{namespace}:{name}"
 
     def run(self, command: str, *options: str) -> None:
         """Run a command of helm's on the release."""
@@ -23,7 +31,7 @@ class Release:
 
     def tried(self, command: str, *options: str) -> subprocess.CompletedProcess[str]:
         """Run a command of helm's on the release, which may fail."""
-        argv = [str(self.helm), command, "minicluster-operator", *options, "--namespace", self.namespace]
+        argv = [str(self.helm), command, self.name, *options, "--namespace", self.namespace]
         return subprocess.run(argv, env=self.environment, capture_output=True, text=True, check=False)
 
     def refusal(self, chart: Path, *options: str) -> str:

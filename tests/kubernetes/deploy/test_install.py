@@ -11,33 +11,18 @@ from minicluster.document import crd
 from tests.deploy.files import CHART, INSTALL, KEPT, NAMESPACE, NAMESPACED, Object, objects, the
 from tests.devcluster import Api, ApiError, ControlPlane, cluster, until
 from tests.kubernetes.chart_release import Release
+from tests.kubernetes.deploy.acceptance import accepted
+from tests.kubernetes.deploy.rest_chart import objects_in
 
 MANIFESTS = pytest.mark.parametrize("manifest", [KEPT, INSTALL, NAMESPACED], ids=lambda path: path.stem)
-PLURALS = {"NetworkPolicy": "networkpolicies"}
-UNSCOPED = {"Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"}
 DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/miniclusters.flux-framework.org"
 DEPLOYMENT = "/apis/apps/v1/namespaces/release/deployments/minicluster-operator"
 MINICLUSTERS = "flux-framework.org/miniclusters"
 
 
-def path(item: Object) -> str:
-    """Return where an object is."""
-    version, kind, metadata = item["apiVersion"], item["kind"], item["metadata"]
-    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    scope = "" if kind in UNSCOPED else f"/namespaces/{metadata['namespace']}"
-    return f"{root}{scope}/{PLURALS.get(kind, kind.lower() + 's')}/{metadata['name']}"
-
-
 def installed_in(manifest: Path, namespace: str) -> list[Object]:
     """Read a manifest as if it had been made for another namespace."""
     return objects(manifest.read_text().replace(NAMESPACE, namespace))
-
-
-def accepted(api: Api, item: Object) -> bool:
-    """Try to apply an object, with every field known to the server; raises ApiError where it is refused."""
-    query = "dryRun=All&fieldManager=test&force=true&fieldValidation=Strict"
-    answer = api.call("PATCH", f"{path(item)}?{query}", item, "application/apply-patch+yaml")
-    return bool(answer["kind"] == item["kind"])
 
 
 @MANIFESTS
@@ -48,6 +33,10 @@ def test_the_api_server_accepts_every_object(api: Api, namespace: str, manifest:
 @MANIFESTS
 def test_so_does_the_oldest_that_is_supported(oldest_plane: ControlPlane, manifest: Path) -> None:
     assert all(accepted(oldest_plane.api, item) for item in installed_in(manifest, "default"))
+
+
+def test_so_does_it_with_what_the_services_chart_makes(oldest_plane: ControlPlane, helm: Path) -> None:
+    assert all(accepted(oldest_plane.api, item) for item in objects_in(helm, "default"))
 
 
 @pytest.fixture
