@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from restful.clusters.spec import Tenancy
 from restful.errors import HttpProblem
 from restful.identity.scopes import GrantRole, at_cluster, stronger
 from restful.store.groups import EVERY_CLUSTER
@@ -39,7 +40,8 @@ class ClusterAccess:
         found = await self._grants.grants(principal.user)
         granted = set(found.get(cluster.name, ()))
         everywhere = found.get(EVERY_CLUSTER, frozenset[GrantRole]())
-        granted |= everywhere & {GrantRole.OPERATE} if cluster.owner else everywhere
+        own = cluster.spec.tenancy is Tenancy.OWN
+        granted |= everywhere & {GrantRole.OPERATE} if own else everywhere
         if cluster.owner and cluster.owner == principal.user:
             granted.add(GrantRole.USE)
         return at_cluster(principal.scopes, principal.role, stronger(granted))
@@ -53,6 +55,10 @@ class ClusterAccess:
         """
         cluster = self._clusters.get(name)
         scopes = frozenset[str]() if cluster is None else await self.scopes(principal, cluster)
+        if not scopes:  # asked in both cases, so that both take as long
+            former = await self._clusters.former(name)
+            if former is not None:
+                cluster, scopes = former, await self.scopes(principal, former)
         if cluster is None or not scopes:
             raise HttpProblem("not-found", f"there is no cluster {name[:100]!r}")
         if scope not in scopes:

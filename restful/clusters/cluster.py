@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from restful.clusters.connection import ClusterConnection
+from restful.clusters.connection import ClusterConnection, ConnectionState
 from restful.clusters.job_cache import JobCache
 from restful.clusters.spec import Tenancy
 
@@ -33,6 +33,8 @@ class ServedCluster:
     """Whether a submit has ended of which it is not known whether the instance took it."""
     caught_up: asyncio.Event = field(default_factory=asyncio.Event)
     """Set while the projection has all that the instance had when it was reached."""
+    reachable: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when there is a reason to connect again at once, while it is away."""
 
     @property
     def id(self) -> str:
@@ -43,6 +45,11 @@ class ServedCluster:
     def name(self) -> str:
         """Return its name."""
         return self.spec.name
+
+    @property
+    def gone(self) -> bool:
+        """Return whether nothing but the records of its jobs is left."""
+        return self.connection.state is ConnectionState.GONE
 
     @property
     def owner(self) -> str:

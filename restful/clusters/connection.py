@@ -29,6 +29,8 @@ class ConnectionState(StrEnum):
 
     AWAY = "away"
     READY = "ready"
+    GONE = "gone"
+    """It was deleted: nothing but the records of its jobs is left."""
 
 
 def away(name: str, reason: str, retry: float) -> HttpProblem:
@@ -57,13 +59,14 @@ class ClusterConnection:
         opened = self._threads.start(self.spec.connect)
         try:
             self._instance = await self._within(opened)
-        except TimeoutError:
+        except (TimeoutError, asyncio.CancelledError):
             opened.add_done_callback(_close_late)
             raise
         return self._instance
 
     async def _within(self, started: asyncio.Future[T]) -> T:
-        return await asyncio.wait_for(asyncio.shield(started), self._limits.call_seconds)
+        async with asyncio.timeout(self._limits.call_seconds):  # `wait_for` of 3.11 may lose a cancellation
+            return await asyncio.shield(started)
 
     def ready(self) -> None:
         """Have requests go to the instance."""
@@ -86,11 +89,17 @@ class ClusterConnection:
         return self._instance
 
     def start(self, function: Callable[[Instance], T]) -> asyncio.Future[T]:
-        """Call a function with the instance, in a thread. Raises HttpProblem "instance-away", "busy"."""
+        """Call a function with the instance, in a thread. Raises what `refusal` returns, and "busy"."""
         instance = self._instance
         if instance is None or self.state is not ConnectionState.READY:
-            raise away(self.spec.name, self.reason, self.retry)
+            raise self.refusal()
         return self._threads.start(lambda: function(instance))
+
+    def refusal(self) -> HttpProblem:
+        """Return the answer to a request that needs the instance: it is away, or is not there any more."""
+        if self.state is ConnectionState.GONE:
+            return HttpProblem("not-found", f"cluster {self.spec.name}: {self.reason}")
+        return away(self.spec.name, self.reason, self.retry)
 
     async def call(self, function: Callable[[Instance], T]) -> T:
         """Return what a function returns of the instance; its port errors pass.
@@ -109,10 +118,11 @@ class ClusterConnection:
         """Return what a function returns of an instance, ready or not. Raises InstanceError, TimeoutError."""
         return await self._within(self._threads.start(lambda: function(instance)))
 
-    def close(self) -> None:
+    def close(self, reason: str = "the service ends", state: ConnectionState = ConnectionState.AWAY) -> None:
         """Hang up for good."""
         self.state = ConnectionState.AWAY
-        self.lost("the service ends", self._limits.last_retry)
+        self.lost(reason, self._limits.last_retry)
+        self.state = state
         self._threads.close()
 
 

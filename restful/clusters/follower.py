@@ -117,7 +117,8 @@ class ProjectionWriter:
         wake = self._cluster.wake
         while reader.empty and not wake.is_set():
             try:
-                await asyncio.wait_for(wake.wait(), timeout)
+                async with asyncio.timeout(timeout):  # `wait_for` of 3.11 may lose that it is cancelled
+                    await wake.wait()
             except TimeoutError:
                 if self._later:
                     break

@@ -14,7 +14,9 @@ from restful.clusters import instance_calls
 from restful.clusters.backoff import Backoff
 from restful.clusters.change_reader import ChangesEnded
 from restful.clusters.cluster import ServedCluster, new_cluster
+from restful.clusters.connection import ConnectionState
 from restful.clusters.follower import LEASE, NotWriter, ProjectionWriter
+from restful.clusters.former import FormerClusters, end_jobs
 from restful.errors import HttpProblem
 from restful.store import clusters as rows
 from restful.store import jobs
@@ -34,6 +36,8 @@ SAME_TIME = 0.001
 """Seconds by which the time of one submit may differ where it was written and read as a decimal."""
 COMPARED_JOBS = 50
 """Jobs by which an instance that was started again is known as the one from before."""
+CLOSE_TIMEOUT = 5.0
+"""Seconds for the end of all clusters together: a database that is away must not keep the process."""
 
 
 class Clusters:
@@ -46,6 +50,7 @@ class Clusters:
         self._recover = recover
         self._clusters: dict[str, ServedCluster] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.not_served = FormerClusters(context)
 
     def __iter__(self) -> Iterator[ServedCluster]:
         return iter(sorted(self._clusters.values(), key=lambda each: each.name))
@@ -53,6 +58,14 @@ class Clusters:
     def get(self, name: str) -> ServedCluster | None:
         """Return a cluster."""
         return self._clusters.get(name)
+
+    async def former(self, name: str) -> ServedCluster | None:
+        """Return a cluster of which the records of jobs are there, though it is not served now.
+
+        Raises DatabaseError.
+        """
+        found = await self.not_served.get(name)
+        return None if name in self._clusters else found
 
     async def start(self, specs: Iterable[ClusterSpec]) -> None:
         """Serve clusters: each is connected to in the background. Raises DatabaseError."""
@@ -62,47 +75,54 @@ class Clusters:
     async def add(self, spec: ClusterSpec) -> None:
         """Serve one more cluster, or the same one with another description. Raises DatabaseError."""
         await self.remove(spec.name)
-        cluster = new_cluster(spec, await self._row(spec), self._context.limits)
+        cluster = new_cluster(spec, await described(self._context, spec), self._context.limits)
+        self.not_served.forget(spec.name)
         self._clusters[spec.name] = cluster
         self._tasks[spec.name] = asyncio.create_task(self._keep(cluster), name=f"cluster {spec.name}")
 
     async def remove(self, name: str) -> None:
         """Serve a cluster no longer; its jobs stay in the database."""
+        cluster = await self._stopped(name)
+        if cluster is not None:
+            cluster.connection.close()
+            await resign(self._context, cluster)
+
+    async def retire(self, name: str, reason: str) -> None:
+        """Serve a cluster that was deleted no longer: its jobs have ended. Raises DatabaseError.
+
+        Who follows one of them learns so at once. Of one that was deleted while no service ran, jobs end when
+        the last change was reported.
+        """
+        cluster = await self._stopped(name)
+        if cluster is not None:
+            cluster.connection.close(reason, ConnectionState.GONE)
+            await resign(self._context, cluster)
+        async with self._context.database.read() as connection:
+            row = await rows.by_name(connection, name)
+        if row is not None:
+            await end_jobs(self._context, row, row.seen if cluster is None else self._context.now())
+
+    async def _stopped(self, name: str) -> ServedCluster | None:
+        """Return a cluster that is kept no longer; None where there is none."""
         cluster, task = self._clusters.pop(name, None), self._tasks.pop(name, None)
         if cluster is None or task is None:
-            return
+            return None
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-        cluster.connection.close()
-        with contextlib.suppress(DatabaseError):
-            async with self._context.database.write() as connection:
-                await rows.resign(connection, cluster.id, self._context.process)
+        return cluster
+
+    def awaken(self, name: str) -> None:
+        """Connect at once to a cluster that is away: there is a reason why it may be back."""
+        cluster = self._clusters.get(name)
+        if cluster is not None and cluster.connection.state is ConnectionState.AWAY:
+            cluster.reachable.set()
 
     async def close(self) -> None:
         """Serve none any more."""
-        for name in list(self._clusters):
-            await self.remove(name)
-
-    async def _row(self, spec: ClusterSpec) -> ClusterRow:
-        async with self._context.database.write() as connection:
-            found = await rows.by_name(connection, spec.name)
-            if found is None:
-                found = ClusterRow(
-                    id=new_id(self._context.now()),
-                    name=spec.name,
-                    namespace=spec.namespace,
-                    uid=spec.uid,
-                    tenancy=spec.tenancy,
-                    owner=spec.owner,
-                    instance="",
-                    started="",
-                    seen=0.0,
-                )
-                await rows.add(connection, found)
-            now = replace(found, uid=spec.uid, tenancy=spec.tenancy, owner=spec.owner)
-            await rows.described(connection, now)
-            return now
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_TIMEOUT):
+                await asyncio.gather(*(self.remove(name) for name in list(self._clusters)))
 
     async def _keep(self, cluster: ServedCluster) -> None:
         """Connect, again and again, and write the projection as long as a connection lasts."""
@@ -124,7 +144,8 @@ class Clusters:
             failures += 1
             delay = backoff.delay(failures)
             cluster.connection.lost(reason, delay)
-            await asyncio.sleep(delay)
+            if await awakened(cluster, delay):
+                failures = 0
 
     async def _follow(self, cluster: ServedCluster, instance: Instance) -> None:
         """Follow the changes for as long as the connection lasts, in one process at a time."""
@@ -161,8 +182,10 @@ class Clusters:
             return row
         async with self._context.database.read() as reading:
             latest = await jobs.latest(reading, row.id, row.instance, COMPARED_JOBS)
+        # Of another life, which has no time of start, only one that was restored from a dump is the same.
         same = bool(row.instance) and (
-            not latest or await connection.ask(instance, lambda found: knows_any(found, latest))
+            (not latest and bool(row.started))
+            or await connection.ask(instance, lambda found: knows_any(found, latest))
         )
         reached = row.instance if same else new_id(self._context.now())
         seen = row.seen if same else 0.0
@@ -182,3 +205,47 @@ def knows_any(instance: Instance, latest: list[JobRecord]) -> bool:
         if abs(job.t_submit - record.t_submit) < SAME_TIME:
             return True
     return False
+
+
+async def described(context: Context, spec: ClusterSpec) -> ClusterRow:
+    """Return a cluster's row, which is made or changed as its description is. Raises DatabaseError."""
+    async with context.database.write() as connection:
+        found = await rows.by_name(connection, spec.name)
+        if found is None:
+            found = ClusterRow(
+                id=new_id(context.now()),
+                name=spec.name,
+                namespace=spec.namespace,
+                uid=spec.uid,
+                tenancy=spec.tenancy,
+                owner=spec.owner,
+                instance="",
+                started="",
+                seen=0.0,
+            )
+            await rows.add(connection, found)
+        now = replace(found, uid=spec.uid, tenancy=spec.tenancy, owner=spec.owner)
+        if spec.uid != found.uid:
+            now = replace(now, started="")  # what is reached next is another life
+        if now != found:
+            await rows.described(connection, now)
+        return now
+
+
+async def resign(context: Context, cluster: ServedCluster) -> None:
+    """Let another process write the projection at once."""
+    with contextlib.suppress(DatabaseError):
+        async with context.database.write() as connection:
+            await rows.resign(connection, cluster.id, context.process)
+
+
+async def awakened(cluster: ServedCluster, delay: float) -> bool:
+    """Wait before the next attempt to connect; return whether there was a reason not to wait that long."""
+    try:
+        async with asyncio.timeout(delay):  # `wait_for` of 3.11 may lose that it is cancelled
+            await cluster.reachable.wait()
+    except TimeoutError:
+        return False
+    finally:
+        cluster.reachable.clear()
+    return True

@@ -117,9 +117,8 @@ class Submitter:
         return row
 
     def _check_ready(self, cluster: ServedCluster) -> None:
-        connection = cluster.connection
-        if connection.reason:
-            raise away(cluster.name, connection.reason, connection.retry)
+        if cluster.connection.reason:
+            raise cluster.connection.refusal()
 
     async def _former(self, connection: AsyncConnection, order: SubmitOrder, now: float) -> RequestRow | None:
         """Return the row of an earlier request with the same key."""

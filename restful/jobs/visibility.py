@@ -26,7 +26,7 @@ class Visible(NamedTuple):
     @property
     def present(self) -> bool:
         """Return whether its instance is the cluster's present one."""
-        return self.record.instance == self.cluster.row.instance
+        return self.record.instance == self.cluster.row.instance and not self.cluster.gone
 
 
 class Visibility:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Column, Double, String, Table, insert, select, update
 
+from restful.store.jobs import ACTIVE_STATES, JOBS
 from restful.store.metadata import METADATA
+from restful.store.request_keys import PENDING, REQUEST_KEYS
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -45,7 +47,7 @@ class ClusterRow:
     instance: str
     """The id of the instance, the same after a dump and its restore; empty: never reached."""
     started: str
-    """The broker's attribute `starttime` when it was reached last."""
+    """The attribute `broker.starttime` when it was reached last; empty: this life was not reached."""
     seen: float
     """The time of the last change in the projection."""
     writer: str = ""
@@ -58,6 +60,14 @@ async def by_name(connection: AsyncConnection, name: str) -> ClusterRow | None:
     """Return a cluster."""
     found = (await connection.execute(select(CLUSTERS).where(CLUSTERS.c.name == name))).one_or_none()
     return None if found is None else ClusterRow(**found._mapping)
+
+
+async def with_active_jobs(connection: AsyncConnection) -> list[ClusterRow]:
+    """Return the clusters with jobs that have not ended as far as is known, or requests without a job."""
+    ids = select(JOBS.c.cluster).where(JOBS.c.status.in_(ACTIVE_STATES))
+    pending = select(REQUEST_KEYS.c.cluster).where(REQUEST_KEYS.c.state == PENDING)
+    found = select(CLUSTERS).where(CLUSTERS.c.id.in_(ids.union(pending))).order_by(CLUSTERS.c.name)
+    return [ClusterRow(**each._mapping) for each in await connection.execute(found)]
 
 
 async def add(connection: AsyncConnection, row: ClusterRow) -> None:
@@ -73,9 +83,10 @@ async def reached(connection: AsyncConnection, cluster_id: str, instance: str, s
 
 
 async def described(connection: AsyncConnection, row: ClusterRow) -> None:
-    """Note a cluster's uid, tenancy and owner."""
+    """Note a cluster's uid, tenancy and owner, and when its broker has started."""
     changed = update(CLUSTERS).where(CLUSTERS.c.id == row.id)
-    await connection.execute(changed.values(uid=row.uid, tenancy=row.tenancy, owner=row.owner))
+    values = {"uid": row.uid, "tenancy": row.tenancy, "owner": row.owner, "started": row.started}
+    await connection.execute(changed.values(values))
 
 
 async def lead(connection: AsyncConnection, cluster_id: str, writer: str, now: float, until: float) -> bool:

@@ -94,7 +94,7 @@ class VisibleJobs:
 
 
 def _jobs(cluster: ServedCluster, record: JobRecord) -> Jobs:
-    if cluster.row.instance != record.instance:
+    if cluster.gone or cluster.row.instance != record.instance:
         raise JobNotFound(record.id)
     return cluster.connection.present().jobs
 

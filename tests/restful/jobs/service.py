@@ -111,6 +111,7 @@ def app_of(services: Services, **more: Any) -> FastAPI:
     app = create_app(services, **more)
     for scope in sorted(SCOPES):
         app.dependency_overrides[requires(scope)] = _by_name(scope)
+        app.dependency_overrides[requires(scope, stream=True)] = _by_name(scope)
     return app
 
 
