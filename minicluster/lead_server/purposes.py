@@ -81,7 +81,7 @@ PURPOSES: Mapping[str, Purpose] = {
                     "attr.get",
                 }
             ),
-            frozenset({"hostlist", "size", "version", "starttime"}),
+            frozenset({"hostlist", "size", "version", "broker.starttime"}),
         ),
         Purpose(BURST),  # what bursting will need is not there yet
     )

@@ -11,6 +11,7 @@ import minicluster.instance
 from metrics_api.lead.routes import QueueRoutes
 from minicluster.lead_server.purposes import BURST, JOBS, METRICS, PURPOSES
 from minicluster.lead_server.routes import Audience
+from restful.clusters import instance_calls
 
 INSTANCE = Path(minicluster.instance.__file__).parent
 OF_JOBS = PURPOSES[JOBS]
@@ -62,8 +63,8 @@ def test_jobs_may_call_what_the_port_calls_and_nothing_else() -> None:
     assert _called().found - NOT_TOPICS == OF_JOBS.topics
 
 
-def test_jobs_may_read_the_attributes_that_the_port_reads() -> None:
-    assert _called().attributes <= OF_JOBS.attributes
+def test_jobs_may_read_the_attributes_that_the_port_and_the_service_read() -> None:
+    assert _called().attributes | {instance_calls.STARTED} <= OF_JOBS.attributes
 
 
 NEVER = [
