@@ -26,7 +26,7 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 OBJECT = "object"
 OBJECT_FIELDS = ("kind", "namespace", "name", "uid")
-FIELDS = ("step", "result", "reason", "status", "attempt", "seconds")
+FIELDS = ("step", "result", "reason", "status", "attempt", "seconds", "request", "method", "route")
 """The extra fields that a line may have; others are left out, so that nothing gets in by accident."""
 
 STRUCK_OUT = "[struck out]"
@@ -36,6 +36,9 @@ _SECRETS = (
     re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
     re.compile(r"(?P<keep>\bBearer\s+)[\w.~+/=-]+", re.IGNORECASE),
     re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*"),
+    # The tokens of the RESTful API, and a password in the URL of a database.
+    re.compile(r"\bmc[a-z]_[0-9A-Za-z]{20,}"),
+    re.compile(r"(?P<keep>://[^\s:/@]*:)[^\s/@]+(?=@)"),
     # A Secret's data: base64 of some length; a digest in hexadecimal is none.
     re.compile(r"(?<![\w+/])(?![0-9a-f]+\b)[A-Za-z0-9+/]{80,}={0,2}"),
 )

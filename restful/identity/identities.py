@@ -34,6 +34,10 @@ CHANNEL = "identity"
 """Where changes are announced to other replicas."""
 
 
+def ignore(_outcome: str) -> None:
+    """Do nothing: nobody counts logins."""
+
+
 @dataclass(frozen=True, slots=True)
 class Identities:
     """Users, their credentials and rights; `open_identities` makes it."""
@@ -48,6 +52,8 @@ class Identities:
     keys: SigningKeys
     authenticators: tuple[PasswordAuthenticator, ...] = ()
     """Who else knows passwords."""
+    observe: Callable[[str], None] = ignore
+    """Called with how each login by a password has ended, one of `logins.OUTCOMES`."""
 
     @property
     def audience(self) -> TokenAudience:
@@ -105,6 +111,7 @@ def open_identities(
     now: Callable[[], float],
     master: MasterKey,
     authenticators: tuple[PasswordAuthenticator, ...] = (),
+    observe: Callable[[str], None] = ignore,
 ) -> Identities:
     """Return the record for an open database."""
     authority = Authority(database, now, settings.revision_interval)
@@ -117,4 +124,5 @@ def open_identities(
         authority=authority,
         keys=SigningKeys(database, authority, master, settings, now),
         authenticators=authenticators,
+        observe=observe,
     )

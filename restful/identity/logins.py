@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 REFUSED = "The name or the password is wrong, or the user may not log in."
 """The same words whichever it is."""
 NAME_LENGTH = 63
+OUTCOMES = ("ok", "denied", "delayed", "busy")
+"""How a login may end: as `denied` for a wrong name or password, as `delayed` while it has to wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,18 @@ async def authenticate(identities: Identities, name: str, password: str, caller:
 
     Raises the problems `busy`, and `too-many-requests` with the seconds to wait.
     """
+    try:
+        user = await _authenticated(identities, name, password, caller)
+    except HttpProblem as problem:
+        identities.observe("busy" if problem.type == "busy" else "delayed")
+        raise
+    identities.observe("ok" if user is not None else "denied")
+    return user
+
+
+async def _authenticated(
+    identities: Identities, name: str, password: str, caller: Caller
+) -> UserRecord | None:
     with identities.passwords.slot():
         attempt = await _count(identities, name, caller)
         stored = attempt.user.password if attempt.user is not None else None

@@ -56,6 +56,11 @@ class Passwords:
         costs = f"m={settings.argon2_memory},t={settings.argon2_passes},p={settings.argon2_lanes}"
         return f"$argon2id$v=19${costs}${_base64(_SALT_BYTES)}${_base64(_HASH_BYTES)}"
 
+    @property
+    def under_way(self) -> int:
+        """How many places for a hash are taken."""
+        return self._running
+
     @contextmanager
     def slot(self) -> Iterator[None]:
         """Take one of the few places for a hash. Raises the problem `busy` if there is none."""

@@ -228,6 +228,8 @@ TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlcm5ldGVzIn0.c2lnbmF0dXJl"
         (f"token={TOKEN}", TOKEN),
         ("-----BEGIN EC PRIVATE KEY-----\nMHcCAQEE\n-----END EC PRIVATE KEY-----", "MHcCAQEE"),
         ("-----BEGIN PRIVATE KEY-----\nMHcCAQEE", "MHcCAQEE"),
+        ("POST /login/link?token=mcl_" + "a1B2" * 12, "a1B2"),
+        ("cannot connect: postgresql://rest:hunter2@db.example/rest", "hunter2"),
     ],
     ids=[
         "certificate",
@@ -240,6 +242,8 @@ TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlcm5ldGVzIn0.c2lnbmF0dXJl"
         "token",
         "PEM",
         "PEM, cut off",
+        "a link that logs in",
+        "a database's password",
     ],
 )
 def test_secret_is_struck_out(text: str, secret: str) -> None:
