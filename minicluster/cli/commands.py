@@ -37,7 +37,7 @@ PANELS = {
     "Servers": ("serve", "login", "logout", "tokens", "users"),
     "Documents": ("init", "validate", "explain", "render"),
     "Simulation": ("policies", "simulate"),
-    "Administration": ("crd", "operator", "metrics-adapter"),
+    "Administration": ("crd", "operator", "metrics-adapter", "rest-api"),
     "This program": ("version", "completion", "help"),
 }
 """Our commands as --help groups and lists them: in the order in which one needs them."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SQLITE = "sqlite"
 POSTGRESQL = "postgresql"
+_PASSWORDS = ("password", "sslpassword")
 _FORMS = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
 
 
@@ -37,6 +38,11 @@ class DatabaseUrl:
     """PostgreSQL's URL, which may have the password in it."""
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     """PostgreSQL's options, of which one may be the password."""
+
+    @property
+    def has_password(self) -> bool:
+        """Return whether who sees the URL sees a password."""
+        return bool(urlsplit(self.dsn).password) or not self.options.keys().isdisjoint(_PASSWORDS)
 
     def __str__(self) -> str:
         return self.public

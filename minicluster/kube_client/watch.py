@@ -77,7 +77,7 @@ class Watch:
     """Keeps the cache current with one selection.
 
     `changed` is called with each MiniCluster that a change concerns, `restarted` with the kind when its watch
-    fails.
+    fails, and `failed` with the reason.
     """
 
     def __init__(
@@ -87,12 +87,14 @@ class Watch:
         selection: Selection,
         changed: Callable[[Name], None],
         restarted: Callable[[str], None] = lambda _kind: None,
+        failed: Callable[[Exception], None] = lambda _error: None,
     ) -> None:
         self._api = api
         self._cache = cache
         self._selection = selection
         self._changed = changed
         self._restarted = restarted
+        self._failed = failed
         self._pause = 0.0
         self._version = ""  # from which the next watch goes on, empty: list first
         self.listed = asyncio.Event()
@@ -165,6 +167,7 @@ class Watch:
     async def _wait(self, error: Exception, at_least: float) -> None:
         """Pause before the next try, longer each time, and not all watches equally long."""
         self._restarted(self.kind)
+        self._failed(error)
         pause = max(at_least, self._pause) * random.uniform(0.8, 1.2)  # noqa: S311  # no secret
         level = logging.WARNING if self._pause >= 1 else logging.DEBUG
         log.log(level, "watch of %s: %s", self._selection.resource.plural, error)

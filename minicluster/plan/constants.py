@@ -56,6 +56,11 @@ ANNOTATION_TOKENS = "minicluster.flux-framework.org/tokens"
 ANNOTATION_REPLACES = "minicluster.flux-framework.org/replaces"
 """On the second Secret: the generations of the tokens in the one whose place it takes."""
 
+ANNOTATION_TENANCY = "minicluster.flux-framework.org/tenancy"
+"""On a MiniCluster: `shared` or `own`, for the RESTful API."""
+ANNOTATION_OWNER = "minicluster.flux-framework.org/owner"
+"""On a MiniCluster: the name of the user of the RESTful API whose it is."""
+
 # The exit-code contract of the start script. Pods with these codes are counted and replaced; every other code
 # fails the MiniCluster. 75: a follower that ended before its instance did; 137 and 143: killed, terminated.
 REPLACED_CODES = (75, 137, 143)

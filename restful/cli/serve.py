@@ -90,42 +90,17 @@ def serve(  # noqa: PLR0913, PLR0917 - an option each
     """
     host, port = address(listen)
 
-    from restful.cli import login_options  # noqa: PLC0415 - the help comes without all this
+    from restful.cli import login_options, packages  # noqa: PLC0415 - the help comes without all this
     from restful.cli.endpoint import ServeEndpoint, check  # noqa: PLC0415
 
     endpoint = ServeEndpoint(host, port, certificate, key, tuple(proxies or ()), url, login)
     check(endpoint)
     logins = login_options.LoginOptions(oidc_issuer, oidc_client, oidc_secret, pam)
     login_options.check(logins, login=login)
-    _require_packages()
+    packages.require("serve")
 
     from restful.cli.clusters import ClusterChoice  # noqa: PLC0415
     from restful.cli.process import ServeRequest, run  # noqa: PLC0415
 
     choice = ClusterChoice(document, name, engine, oversubscribe)
     run(ServeRequest(endpoint, choice, state, log_level, logins))
-
-
-def _require_packages() -> None:
-    """Raise ServeError where what the service needs is not installed."""
-    from importlib.util import find_spec  # noqa: PLC0415
-
-    from restful.cli.errors import ServeError  # noqa: PLC0415
-
-    needed = (
-        "aiosqlite",
-        "alembic",
-        "argon2",
-        "fastapi",
-        "httptools",
-        "joserfc",
-        "sqlalchemy",
-        "uvicorn",
-        "uvloop",
-    )
-    missing = [each for each in needed if find_spec(each) is None]
-    if missing:
-        raise ServeError(
-            f"serve needs packages that are not installed ({', '.join(missing)}):"
-            " `pip install '.[rest]'` in a checkout"
-        )

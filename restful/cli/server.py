@@ -34,7 +34,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 def listening(endpoint: ServeEndpoint) -> socket.socket:
     """Return the socket of an endpoint. Raises ServeError."""
-    host = endpoint.host or "::"
+    host = endpoint.host or ("::" if socket.has_dualstack_ipv6() else "0.0.0.0")  # noqa: S104 - as was asked
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

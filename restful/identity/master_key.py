@@ -74,11 +74,29 @@ def load_master_key(path: Path) -> MasterKey:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError as error:
         raise MasterKeyError(f"{path}: {error.strerror}; it must be a file that this user reads") from error
+    return _read(descriptor, path, 0o077, "make it 0400")
+
+
+def mounted_master_key(path: Path) -> MasterKey:
+    """Return the key in a file of a Secret's volume, which is never made here.
+
+    A kubelet makes such files as links, root's, and readable by the pod's group (`fsGroup`).
+    Raises MasterKeyError if everybody may read it, or if it is not a key.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        words = f"it must be a file with {KEY_BYTES} random bytes, the same for all replicas"
+        raise MasterKeyError(f"{path}: {error.strerror}; {words}") from error
+    return _read(descriptor, path, 0o007, "give the Secret's volume defaultMode 0440, and the pod an fsGroup")
+
+
+def _read(descriptor: int, path: Path, forbidden: int, remedy: str) -> MasterKey:
     with os.fdopen(descriptor, "rb") as file:
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-        found = file.read(KEY_BYTES + 1)
-    if mode & 0o077:
-        raise MasterKeyError(f"{path}: mode {mode:04o} lets others read it; make it 0400")
+        found = file.read(KEY_BYTES + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+    if mode & forbidden:
+        raise MasterKeyError(f"{path}: mode {mode:04o} lets others read it; {remedy}")
     if len(found) != KEY_BYTES:
         raise MasterKeyError(f"{path}: a master key has {KEY_BYTES} bytes; this file does not")
     return MasterKey(found)
