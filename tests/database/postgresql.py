@@ -1,7 +1,8 @@
 """A PostgreSQL of the test run's own: on a UNIX socket in a temporary directory, with a password.
 
 Its programs are the machine's (package `postgresql`). PostgreSQL refuses to run as root: for root it runs as
-the user that comes with the package. It ends with the process that started it, however that ends.
+the user that comes with the package. It ends with the process that started it, however that ends, and its
+files go with it.
 """
 
 import asyncio
@@ -9,7 +10,6 @@ import itertools
 import os
 import pwd
 import secrets
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -34,6 +34,13 @@ SETTINGS = {
     "shared_buffers": "16MB",
 }
 SECONDS = 60.0
+# Its standard input ends with the process that started it.
+REMOVE = """\
+cat >/dev/null
+read -r pid rest <"$1/data/postmaster.pid" &&
+    [ "$(readlink "/proc/$pid/cwd")" = "$1/data" ] && kill -QUIT "$pid"
+until rm -rf "$1"; do sleep 0.1; done
+"""
 
 
 class Server:
@@ -42,12 +49,16 @@ class Server:
     user = "rest"
 
     def __init__(self, programs: Path) -> None:
-        self._programs = programs
+        self.programs = programs
         self._numbers = itertools.count(1)
         self.password = secrets.token_hex(8)
         self.folder = Path(tempfile.mkdtemp(prefix="postgresql-"))
         self._data = self.folder / "data"
         self._process: subprocess.Popen[bytes] | None = None
+        self._remover = subprocess.Popen(
+            ["sh", "-c", REMOVE, "sh", self.folder], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )  # fmt: skip
         words = self.folder / "password"
         words.write_text(self.password)
         if os.geteuid() == 0:
@@ -66,12 +77,17 @@ class Server:
         (self._data / "postmaster.pid").unlink(missing_ok=True)
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [*_as_account(), self._programs / "postgres", "-D", self._data, *options],
+                [*_as_account(), self.programs / "postgres", "-D", self._data, *options],
                 cwd=self.folder,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
         until(self._ready, "PostgreSQL to answer", SECONDS)
+
+    @property
+    def pid(self) -> int:
+        """The process that all others of it are children of; 0 where it was killed."""
+        return self._process.pid if self._process is not None else 0
 
     def kill(self) -> None:
         """End it as a crash does: all its processes at once, without a word to its clients."""
@@ -83,7 +99,9 @@ class Server:
     def remove(self) -> None:
         """End it, and remove its files."""
         self.kill()
-        shutil.rmtree(self.folder)
+        assert self._remover.stdin is not None
+        self._remover.stdin.close()
+        self._remover.wait(SECONDS)
 
     def database(self) -> str:
         """Return the URL of a new database, with its password."""
@@ -103,7 +121,7 @@ class Server:
         return state.exists() and "ready" in state.read_text()
 
     def _run(self, program: str, *words: str | Path) -> None:
-        argv = [*_as_account(), self._programs / program, *words]
+        argv = [*_as_account(), self.programs / program, *words]
         done = subprocess.run(argv, cwd=self.folder, capture_output=True, text=True, check=False)
         if done.returncode:
             raise HarnessError(f"{program} failed: {done.stderr[-1000:]}")
@@ -120,8 +138,10 @@ class Server:
 def serving() -> Iterator[Server]:
     """Give a server until the end; raise MissingProgramsError where there is none to be had."""
     server = Server(programs())
-    yield server
-    server.remove()
+    try:
+        yield server
+    finally:
+        server.remove()
 
 
 def programs(environ: Mapping[str, str] = os.environ) -> Path:
