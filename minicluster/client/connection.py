@@ -22,7 +22,7 @@ from minicluster.client.errors import (
     refusal,
 )
 from minicluster.client.event_stream import EventStream
-from minicluster.client.http_session import ServerSession
+from minicluster.client.http_session import ServerSession, is_cut
 from minicluster.client.timing import SYSTEM, Timing
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class ServiceConnection:
         headers = {"Accept": "application/json, application/jsonl, application/problem+json"}
         if call.key:
             headers["Idempotency-Key"] = call.key
-        return self._session.request(
+        response = self._session.request(
             call.method,
             self.server + call.path,
             params=dict(call.query),
@@ -164,6 +164,9 @@ class ServiceConnection:
             headers=headers,
             timeout=(CONNECT_SECONDS, READ_SECONDS),
         )
+        if is_cut(response) and not response.content:
+            raise requests.exceptions.ChunkedEncodingError("the answer ended within its head")
+        return response
 
     def _renew(self, response: requests.Response) -> bool:
         sent = response.request.headers.get("Authorization", "").partition(" ")[2]

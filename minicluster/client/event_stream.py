@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import requests
 
+from minicluster.client.http_session import is_cut
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -200,6 +202,9 @@ def _refusal(response: requests.Response) -> tuple[float, str] | None:
     if status == requests.codes.ok and response.headers.get("Content-Type", "").startswith(MEDIA_TYPE):
         return None
     reason = _words(response)
+    kind = response.headers.get("Content-Type", "")
+    if status == requests.codes.ok and is_cut(response) and MEDIA_TYPE.startswith(kind):
+        return 0.001, "the connection was lost within the answer's head"
     if status not in AGAIN:
         raise StreamRefused(status, reason)
     return max(_retry_after(response.headers), 0.001), f"{status}: {reason}"

@@ -19,6 +19,7 @@ from minicluster.client.errors import NotLoggedIn, WrongServer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_WITHOUT_BODY = frozenset({204, 304})
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 """RFC 6750, section 2.1."""
 
@@ -29,6 +30,17 @@ def checked_token(text: str) -> str:
     if not _TOKEN.fullmatch(token):
         raise NotLoggedIn("the token has characters that no token has (RFC 6750); was it copied as a whole?")
     return token
+
+
+def is_cut(response: requests.Response) -> bool:
+    """Return whether a connection may have been lost within an answer's head.
+
+    What had come by then looks like an answer. Its head has no length, as it else has (RFC 9112, 6.3); so its
+    body is empty, and must be taken for lost.
+    """
+    headers = response.headers
+    stated = headers.get("Content-Length", "").isdigit() or headers.get("Transfer-Encoding") == "chunked"
+    return not stated and response.status_code not in _WITHOUT_BODY
 
 
 class Bearer(AuthBase):
