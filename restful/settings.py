@@ -68,6 +68,12 @@ class ClusterLimits:
     """Seconds between two writes of the projection: a change is in the database within 0.2 s."""
     batch_changes: int = 2000
     """Changes in one write at most: a transaction stays short while others wait for it."""
+    lease_seconds: float = 15.0
+    """Seconds for which one of several service processes is the one that writes the projection, unless it
+    goes on: so long it is not written after that one has died."""
+    claim_seconds: float = 30.0
+    """Seconds for which a request is a process's to submit, unless it goes on. After that one has died a
+    client waits so long: less than the minute in which ours try again, more than a slow process stalls."""
     snapshot_seconds: float = 1.0
     """Seconds for which nodes and queues are answered from memory."""
     cached_jobs: int = 20_000

@@ -6,9 +6,11 @@ import asyncio
 import math
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from sqlalchemy import func, select
+
 from restful.clusters import instance_calls
 from restful.clusters.change_reader import ChangeReader
-from restful.clusters.ownership import Claim, Ownership, Rows, claimed
+from restful.clusters.ownership import Claim, Ownership, Rows, Submits, claimed
 from restful.clusters.projection import charges, lost, new_record, projected
 from restful.jobs import seal
 from restful.store import clusters, jobs, request_keys, usage
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LEASE = 15.0
-"""Seconds for which one of several service processes is the one that writes, unless it goes on."""
 RECOVERY_INTERVAL = 60.0
 """Seconds between two looks for requests that another process left."""
 
@@ -48,9 +48,16 @@ class Context(NamedTuple):
     alone: bool
     """Whether there is one process only: with SQLite there is."""
 
-    def claims_until(self) -> float:
+    async def common_now(self, connection: AsyncConnection) -> float:
+        """Return the time by the clock that all processes have in common: that of the database's server."""
+        if self.alone:
+            return self.now()
+        found = await connection.execute(select(func.extract("epoch", func.clock_timestamp())))
+        return float(found.scalar_one())
+
+    async def claims_until(self, connection: AsyncConnection) -> float:
         """Return until when another process's claim to a request must last to count."""
-        return math.inf if self.alone else self.now()
+        return math.inf if self.alone else await self.common_now(connection)
 
 
 class NotWriter(Exception):  # noqa: N818 - named for what happened
@@ -109,11 +116,13 @@ class ProjectionWriter:
 
     def _recovery_due(self) -> bool:
         """Return whether requests of other processes may have been left, by one that died."""
-        return not self._context.alone and self._context.now() - self._recovered > RECOVERY_INTERVAL
+        elapsed = self._context.now() - self._recovered
+        return not self._context.alone and not 0 <= elapsed <= RECOVERY_INTERVAL
 
     async def _wait(self, reader: ChangeReader) -> None:
         """Wait for changes, or until the lease has to be renewed, or others' submits may have ended."""
-        timeout = 1.0 if self._later else None if self._context.alone else LEASE / 3
+        lease = self._context.limits.lease_seconds
+        timeout = min(1.0, lease / 3) if self._later else None if self._context.alone else lease / 3
         wake = self._cluster.wake
         while reader.empty and not wake.is_set():
             try:
@@ -133,10 +142,12 @@ class ProjectionWriter:
 
     async def _renew(self, connection: AsyncConnection) -> None:
         """Go on as the one that writes, within a transaction. Raises NotWriter."""
-        context, now = self._context, self._context.now()
+        context = self._context
         if context.alone:
             return
-        if not await clusters.lead(connection, self._cluster.id, context.process, now, now + LEASE):
+        now = await context.common_now(connection)
+        until = now + context.limits.lease_seconds
+        if not await clusters.lead(connection, self._cluster.id, context.process, now, until):
             raise NotWriter
 
     async def _write(self, found: list[Job], at: float) -> None:
@@ -174,7 +185,8 @@ class ProjectionWriter:
         async with self._context.database.read() as connection:
             rows = await request_keys.by_ids(connection, marks)
             of_rows = {each: await jobs.of_request(connection, each) for each in rows}
-        return known, Rows(rows, of_rows), attributes
+            until = await self._context.claims_until(connection)
+        return known, Rows(rows, of_rows, until), attributes
 
     async def _first(
         self, job: Job, rows: Rows, attributes: Mapping[int, Mapping[str, Any]]
@@ -182,9 +194,8 @@ class ProjectionWriter:
         """Return the record of a job that is new here, with its owner; None where that is known later."""
         own = attributes.get(job.id, {})
         candidate = rows.candidate(job.id, own, seal.read(own))
-        claim = claimed(
-            candidate, self._cluster.row.instance, self._cluster.under_way, self._context.claims_until()
-        )
+        submits = Submits(self._cluster.under_way, self._context.process, rows.claims_until)
+        claim = claimed(candidate, self._cluster.row.instance, submits)
         if claim is Claim.LATER:
             return None
         owned = await self._ownership.owned(candidate, rows, self._jobspec, claim)

@@ -7,6 +7,7 @@ is the request's; the others are restarts of it, or nobody's.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -54,14 +55,31 @@ class ClaimedJob(NamedTuple):
     """The request's job and its restarts."""
 
 
-def claimed(candidate: ClaimedJob, instance: str, under_way: Collection[str], now: float) -> Claim:
-    """Return what becomes of a candidate's mark; `now` is the service's time."""
+class Submits(NamedTuple):
+    """Which submits are under way."""
+
+    here: Collection[str]
+    """The ids of this process's requests. A claim of its own counts no longer than that: where the database
+    was away, it could not give it up."""
+    process: str
+    """This process's id."""
+    until: float
+    """How long another process's claim must last to count."""
+
+    def has(self, row: RequestRow) -> bool:
+        """Return whether somebody works on a request."""
+        others = row.state == PENDING and row.claimer != self.process and row.claimed_until > self.until
+        return others or row.id in self.here
+
+
+def claimed(candidate: ClaimedJob, instance: str, submits: Submits) -> Claim:
+    """Return what becomes of a candidate's mark."""
     row = candidate.row
     if row is None or row.instance != instance:
         return Claim.NONE
     if row.job == candidate.id or any(each.id == candidate.id for each in candidate.jobs):
         return Claim.KNOWN
-    if row.state == PENDING and (row.id in under_way or row.claimed_until > now):
+    if row.state == PENDING and submits.has(row):
         return Claim.LATER
     if row.job is None:
         return Claim.FIRST
@@ -86,6 +104,8 @@ class Rows:
 
     rows: dict[str, RequestRow]
     jobs: dict[str, list[JobRecord]]
+    claims_until: float = math.inf
+    """How long another process's claim to a request must last to count."""
     adopted: dict[str, int] = field(default_factory=dict)
     """The jobs that were found for requests without one."""
 

@@ -15,7 +15,7 @@ from restful.clusters.backoff import Backoff
 from restful.clusters.change_reader import ChangesEnded
 from restful.clusters.cluster import ServedCluster, new_cluster
 from restful.clusters.connection import ConnectionState
-from restful.clusters.follower import LEASE, NotWriter, ProjectionWriter
+from restful.clusters.follower import NotWriter, ProjectionWriter
 from restful.clusters.former import FormerClusters, end_jobs
 from restful.errors import HttpProblem
 from restful.store import clusters as rows
@@ -158,7 +158,7 @@ class Clusters:
             try:
                 await ProjectionWriter(cluster, instance, self._context).run(caught_up)
             except NotWriter:
-                delay, failures = LEASE / 3, 0
+                delay, failures = limits.lease_seconds / 3, 0
             except DatabaseError as error:  # the instance is there all the same
                 failures += 1
                 delay = Backoff(limits.first_retry, limits.last_retry).delay(failures)
@@ -187,9 +187,12 @@ class Clusters:
             (not latest and bool(row.started))
             or await connection.ask(instance, lambda found: knows_any(found, latest))
         )
-        reached = row.instance if same else new_id(self._context.now())
-        seen = row.seen if same else 0.0
         async with self._context.database.write() as writing:
+            noted = await rows.by_name(writing, cluster.name) or row
+            if noted.instance and noted.started == started:
+                return noted  # another process was faster: what it has called this instance counts for all
+            reached = row.instance if same else new_id(self._context.now())
+            seen = row.seen if same else 0.0
             await rows.reached(writing, row.id, reached, started)
             await rows.saw(writing, row.id, seen)
         return replace(row, instance=reached, started=started, seen=seen)

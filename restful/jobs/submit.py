@@ -18,9 +18,10 @@ from minicluster.database import new_id
 from minicluster.instance.errors import InstanceError, InstanceGone, SubmitRefused
 from restful import audit
 from restful.clusters.connection import away
+from restful.clusters.ownership import Submits
 from restful.clusters.projection import projected
 from restful.errors import FieldError, HttpProblem
-from restful.jobs import jobspecs, marked_jobs, reserved, seal
+from restful.jobs import claims, jobspecs, marked_jobs, reserved, seal
 from restful.store import jobs, request_keys
 from restful.store.jobs import JobRecord
 from restful.store.request_keys import PENDING, RELEASED, RequestRow
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from restful.identity.principal import Principal
     from restful.jobs.quota import Reservation
     from restful.settings import JobLimits
-
-CLAIM = 120.0
-"""Seconds for which a process that works on a request has it for itself."""
 
 
 class Submitted(NamedTuple):
@@ -79,7 +77,7 @@ class Submitter:
         row = await self._begin(order)
         if row.job is not None:
             return Submitted(row.job, replayed=True)
-        task = asyncio.ensure_future(self._go_on(order, row))
+        task = asyncio.ensure_future(claims.keeping(self._context, row, self._go_on(order, row)))
         self._tasks.add(task)
         task.add_done_callback(self._done)
         try:
@@ -103,8 +101,9 @@ class Submitter:
                 if former is not None and former.job is not None:
                     return former
                 self._check_ready(cluster)
+                until = await context.common_now(connection) + context.limits.claim_seconds
                 row = await self._claimed(
-                    connection, order, former or self._new(order, new_id(now), now), former
+                    connection, order, former or self._new(order, new_id(now), now, until), former, until
                 )
                 entry = audit.by(order.principal, "job.submit", f"cluster:{cluster.name} request:{row.id}")
                 await audit.record(connection, entry, now)
@@ -133,12 +132,12 @@ class Submitter:
             raise HttpProblem(
                 "invalid", f"Idempotency-Key {message}", (FieldError("Idempotency-Key", message),)
             )
-        claimed = row.claimed_until > self._context.claims_until()
-        if row.id in order.cluster.under_way or (row.state == PENDING and claimed):
+        until = await self._context.claims_until(connection)
+        if Submits(order.cluster.under_way, self._context.process, until).has(row):
             raise HttpProblem("under-way", "a request with this Idempotency-Key is under way", headers=_RETRY)
         return row
 
-    def _new(self, order: SubmitOrder, row_id: str, now: float) -> RequestRow:
+    def _new(self, order: SubmitOrder, row_id: str, now: float, until: float) -> RequestRow:
         reservation = order.reservation
         return RequestRow(
             id=row_id,
@@ -152,21 +151,25 @@ class Submitter:
             nodes=reservation.nodes,
             seconds=reservation.seconds,
             claimer=self._context.process,
-            claimed_until=now + CLAIM,
+            claimed_until=until,
             created=now,
         )
 
     async def _claimed(
-        self, connection: AsyncConnection, order: SubmitOrder, row: RequestRow, former: RequestRow | None
+        self,
+        connection: AsyncConnection,
+        order: SubmitOrder,
+        row: RequestRow,
+        former: RequestRow | None,
+        until: float,
     ) -> RequestRow:
-        """Write a row, new or tried again, with its reservation."""
+        """Write a row, new or tried again, with its reservation and a claim."""
         user, cluster = order.principal.user, order.cluster.id
         if former is None or former.state == RELEASED:
             await reserved.check(connection, user, cluster, order.reservation, self._limits, row.created)
         if former is None:
             await request_keys.add(connection, row)
             return row
-        until = self._context.now() + CLAIM
         if not await request_keys.claim(connection, former, self._context.process, until):
             raise HttpProblem("under-way", "a request with this Idempotency-Key is under way", headers=_RETRY)
         instance = order.cluster.row.instance
@@ -195,7 +198,7 @@ class Submitter:
             await self._unsent(row)
             raise
         except InstanceError as error:
-            await self._unclaimed(row, PENDING)
+            await self._unclaimed(row)
             cluster.doubtful = True
             if isinstance(error, InstanceGone):
                 raise away(cluster.name, str(error), cluster.connection.retry) from error
@@ -235,15 +238,15 @@ class Submitter:
     async def _unsent(self, row: RequestRow) -> None:
         """Forget a request that did not reach the instance; one that was tried before may have."""
         if not row.claimer:
-            await self._unclaimed(row, PENDING)
+            await self._unclaimed(row)
             return
         async with self._context.database.write() as connection:
             await request_keys.remove(connection, row.id)
 
-    async def _unclaimed(self, row: RequestRow, state: str) -> None:
+    async def _unclaimed(self, row: RequestRow) -> None:
         """Have nobody work on a request of which it is not known whether the instance took it."""
         async with self._context.database.write() as connection:
-            await request_keys.unclaimed(connection, row.id, state)
+            await request_keys.unclaimed(connection, row.id)
 
 
 _RETRY = {"Retry-After": "1"}
@@ -265,10 +268,10 @@ async def recover(context: Context, cluster: ServedCluster) -> None:
 
     Raises InstanceError, HttpProblem, DatabaseError.
     """
-    now = context.claims_until()
     async with context.database.read() as connection:
         rows = await request_keys.pending(connection, cluster.id)
-    mine = [row for row in rows if row.id not in cluster.under_way and row.claimed_until <= now]
+        submits = Submits(cluster.under_way, context.process, await context.claims_until(connection))
+    mine = [row for row in rows if not submits.has(row)]
     if not mine:
         return
     cluster.under_way.update(row.id for row in mine)
@@ -281,7 +284,7 @@ async def recover(context: Context, cluster: ServedCluster) -> None:
             job = found.get(row.id)
             if job is None:
                 async with context.database.write() as connection:
-                    await request_keys.unclaimed(connection, row.id, RELEASED)
+                    await request_keys.release(connection, row)
                 continue
             record = JobRecord(cluster.id, row.instance, job.id, row.user, row.id, nnodes=row.nodes)
             await note(context, cluster, row, projected(record, job))

@@ -121,6 +121,13 @@ async def claim(connection: AsyncConnection, row: RequestRow, claimer: str, unti
     return (await connection.execute(changed)).rowcount == 1
 
 
+async def renew(connection: AsyncConnection, row_id: str, claimer: str, until: float) -> None:
+    """Have a process go on to work on a request."""
+    mine = (REQUEST_KEYS.c.id == row_id) & (REQUEST_KEYS.c.claimer == claimer)
+    mine &= REQUEST_KEYS.c.state == PENDING
+    await connection.execute(update(REQUEST_KEYS).where(mine).values(claimed_until=until))
+
+
 async def finished(connection: AsyncConnection, row_id: str, job: int) -> None:
     """Note the job of a request."""
     changed = update(REQUEST_KEYS).where(REQUEST_KEYS.c.id == row_id)
@@ -135,10 +142,17 @@ async def reserve(
     await connection.execute(changed.values(instance=instance, nodes=nodes, seconds=seconds))
 
 
-async def unclaimed(connection: AsyncConnection, row_id: str, state: str) -> None:
-    """Have nobody work on a request; it stays PENDING, or becomes RELEASED."""
+async def unclaimed(connection: AsyncConnection, row_id: str) -> None:
+    """Have nobody work on a request, which stays PENDING."""
     changed = update(REQUEST_KEYS).where((REQUEST_KEYS.c.id == row_id) & (REQUEST_KEYS.c.state == PENDING))
-    await connection.execute(changed.values(state=state, claimed_until=0.0))
+    await connection.execute(changed.values(claimed_until=0.0))
+
+
+async def release(connection: AsyncConnection, row: RequestRow) -> None:
+    """Let a request go of which there is no job, unless somebody works on it since it was read."""
+    same = (REQUEST_KEYS.c.id == row.id) & (REQUEST_KEYS.c.claimer == row.claimer)
+    same &= (REQUEST_KEYS.c.claimed_until == row.claimed_until) & (REQUEST_KEYS.c.state == PENDING)
+    await connection.execute(update(REQUEST_KEYS).where(same).values(state=RELEASED, claimed_until=0.0))
 
 
 async def remove(connection: AsyncConnection, row_id: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minicluster.instance.records import JobResult, JobState
-from restful.clusters.ownership import Claim, ClaimedJob, Ownership, Rows, claimed, waits_for
+from restful.clusters.ownership import Claim, ClaimedJob, Ownership, Rows, Submits, claimed, waits_for
 from restful.clusters.projection import Owned
 from restful.jobs import seal
 from restful.jobs.seal import Seal, SealedRequest
@@ -48,11 +48,17 @@ CASES: dict[str, tuple[ClaimedJob, Claim]] = {
 
 @pytest.mark.parametrize(("candidate", "claim"), CASES.values(), ids=CASES)
 def test_what_a_mark_claims(candidate: ClaimedJob, claim: Claim) -> None:
-    assert claimed(candidate, "I", (), NOW) is claim
+    assert claimed(candidate, "I", Submits((), "Q", NOW)) is claim
 
 
 def test_while_this_process_submits_it_is_known_later() -> None:
-    assert claimed(ClaimedJob(7, {}, ROW, ()), "I", {"R"}, NOW) is Claim.LATER
+    assert claimed(ClaimedJob(7, {}, ROW, ()), "I", Submits({"R"}, "P", NOW)) is Claim.LATER
+
+
+def test_its_own_claim_counts_only_while_it_submits() -> None:
+    """What it could not give up, as the database was away, keeps it from nothing."""
+    left = ClaimedJob(7, {}, replace(ROW, claimed_until=NOW + 1), ())
+    assert claimed(left, "I", Submits((), "P", NOW)) is Claim.FIRST
 
 
 SEAL = Seal(b"k" * 32)

@@ -13,7 +13,7 @@ import httpx2
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
-from minicluster.database import Database, open_database
+from minicluster.database import Database
 from restful.errors import MEDIA_TYPE, HttpProblem
 from restful.identity.caller import Caller
 from restful.identity.identities import Identities, open_identities
@@ -23,9 +23,8 @@ from restful.identity.scopes import BY_ROLE
 from restful.identity.settings import IdentitySettings
 from restful.routes import audit_log, me, oauth, users
 from restful.store import users as user_rows
-from restful.store.schema import SCHEMA
 from restful.store.users import UserKind, UserRecord, UserState
-from tests.database import ready_file
+from tests.restful import databases
 
 START = 1_800_000_000.0
 PASSWORD = "correct horse battery"
@@ -141,7 +140,7 @@ def caller(address: str = ADDRESS) -> Caller:
 @contextlib.asynccontextmanager
 async def opened(path: Path, **settings: Any) -> AsyncIterator[Service]:
     """Give a service with a new database in a directory."""
-    (path / FILE).write_bytes(ready_file.content(SCHEMA))
+    (path / FILE).unlink(missing_ok=True)
     async with database(path) as found:
         yield replica(found, Clock(), **settings)
 
@@ -149,7 +148,7 @@ async def opened(path: Path, **settings: Any) -> AsyncIterator[Service]:
 @contextlib.asynccontextmanager
 async def database(path: Path) -> AsyncIterator[Database]:
     """Give the database in a directory."""
-    found = await open_database(f"sqlite:///{path / FILE}", SCHEMA)
+    found = await databases.ready(path / FILE)
     try:
         yield found
     finally:

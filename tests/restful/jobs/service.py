@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 import httpx2
 from starlette.requests import Request  # noqa: TC002 - FastAPI reads annotations
 
-from minicluster.database import open_database
 from restful.app import create_app
 from restful.clusters.spec import ClusterSpec
 from restful.errors import HttpProblem
@@ -21,8 +20,7 @@ from restful.jobs.jobspecs import Base
 from restful.routes.access import requires
 from restful.services import Services, open_services
 from restful.settings import ClusterLimits, Settings
-from restful.store.schema import SCHEMA
-from tests.database import ready_file
+from tests.restful import databases
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
-    from minicluster.database import Database
     from tests.conformance.laboratory import Laboratory
 
 MASTER = b"m" * 32
@@ -98,14 +95,6 @@ def spec_of(laboratory: Laboratory, **more: Any) -> ClusterSpec:
     return ClusterSpec(**{"name": "mc", "connect": laboratory.connect, "base": BASE, **more})
 
 
-async def database_in(folder: Path) -> Database:
-    """Return the database of a folder, with all tables."""
-    file = folder / "rest.db"
-    if not file.exists():
-        file.write_bytes(ready_file.content(SCHEMA))
-    return await open_database(f"sqlite:///{file}", SCHEMA)
-
-
 def app_of(services: Services, **more: Any) -> FastAPI:
     """Return the application, whose bearer tokens are users' names."""
     app = create_app(services, **more)
@@ -132,7 +121,7 @@ async def opened(
     folder: Path, *specs: ClusterSpec, settings: Settings = FAST, **more: Any
 ) -> AsyncIterator[Service]:
     """Give a service that has caught up with its clusters."""
-    database = await database_in(folder)
+    database = await databases.ready(folder / "rest.db")
     services = open_services(
         more.pop("database", lambda found: found)(database), MASTER, more.pop("grants", EveryoneUses()),
         settings=settings, now=more.pop("now", time.time),
