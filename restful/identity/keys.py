@@ -65,10 +65,11 @@ class SigningKeys:
         return [record.times for record, _ in loaded]
 
     async def _loaded(self) -> Sequence[tuple[SigningKeyRecord, OKPKey]]:
-        async def load(connection: AsyncConnection) -> Sequence[tuple[SigningKeyRecord, OKPKey]]:
-            return [(each, self._opened(each)) for each in await signing_keys.every(connection)]
+        async def load(connection: AsyncConnection) -> Sequence[tuple[SigningKeyRecord, OKPKey]] | None:
+            found = [(each, self._opened(each)) for each in await signing_keys.every(connection)]
+            return found or None  # that there is none is not remembered: another replica may make the first
 
-        return await self.authority.remember("signing keys", load)
+        return await self.authority.remember("signing keys", load) or ()
 
     async def _rotate(self) -> None:
         """Make a key, unless another replica has just done so."""

@@ -130,6 +130,9 @@ async def _by_access_token(identities: Identities, token: str, address: str) -> 
         token, await identities.keys.public(), identities.audience, identities.now()
     )
     user = await _active(identities, claims.user)
+    if claims.epoch > user.epoch:  # another replica has issued it after a change that is not seen here yet
+        identities.authority.forget()
+        user = await _active(identities, claims.user)
     if claims.epoch != user.epoch or not await identities.authority.alive(claims.session):
         raise invalid_token("the login has ended; log in again")
     return _principal(user, effective(claims.scopes, user.role), "access", claims.session, address)
