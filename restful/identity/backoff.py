@@ -30,7 +30,8 @@ def delay(count: int) -> float:
 
 def wait(failures: LoginFailures, now: float) -> float:
     """Return in how many seconds an attempt is accepted; 0 if now."""
-    return max(0.0, failures.next_at - now)
+    seconds = max(0.0, failures.next_at - now)
+    return seconds if seconds <= MAX_DELAY else 0.0  # the clock was put back
 
 
 def counted(failures: LoginFailures, now: float) -> LoginFailures:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 SKEW = 60.0
 """Seconds that clocks of replicas and resource servers may differ."""
@@ -40,10 +40,15 @@ class RotationRule:
         return self.lifetime + SKEW
 
 
-def signing(keys: Iterable[KeyTimes], now: float) -> KeyTimes | None:
-    """Return the key that signs: the last of those that may; of two that began together, the first by id."""
+def signing(keys: Collection[KeyTimes], now: float) -> KeyTimes | None:
+    """Return the key that signs: the last of those that may; of two that began together, the first by id.
+
+    Where none may yet, as after a clock was put back, it is the one that may first.
+    """
     able = [each for each in keys if each.not_before <= now]
-    return min(able, key=lambda each: (-each.not_before, each.kid), default=None)
+    return min(able, key=lambda each: (-each.not_before, each.kid), default=None) or min(
+        keys, key=lambda each: (each.not_before, each.kid), default=None
+    )
 
 
 def published(keys: Iterable[KeyTimes], now: float) -> list[KeyTimes]:

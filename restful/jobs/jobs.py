@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker_config.formats.jobid import f58
@@ -192,7 +193,7 @@ class JobService:
     async def _audit_read(self, principal: Principal, action: str, what: str) -> None:
         """Record that somebody reads what is not his; once in a while, as a page asks each second."""
         now, key = self._parts.context.now(), (principal.user, f"{action} {what}")
-        if now - self._read.get(key, -READ_INTERVAL) < READ_INTERVAL:
+        if 0 <= now - self._read.get(key, -math.inf) < READ_INTERVAL:  # clocks may step back
             return
         if len(self._read) > 10_000:
             self._read.clear()
