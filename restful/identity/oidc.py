@@ -10,7 +10,7 @@ import base64
 import hashlib
 import hmac
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
@@ -57,6 +57,8 @@ class Endpoints:
     jwks: str
     states_issuer: bool
     """Whether its answers have `iss`."""
+    userinfo: str = ""
+    """Where more is stated of a user than his subject; empty: nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,9 @@ def endpoints(provider: Provider, metadata: Mapping[str, Any]) -> Endpoints:
     if not all(isinstance(each, str) and _is_safe(each) for each in found):
         raise OidcError(f"the metadata of {provider.issuer} lack an endpoint with https")
     states_issuer = metadata.get("authorization_response_iss_parameter_supported") is True
-    return Endpoints(str(found[0]), str(found[1]), str(found[2]), states_issuer)
+    userinfo = metadata.get("userinfo_endpoint")
+    safe = userinfo if isinstance(userinfo, str) and _is_safe(userinfo) else ""
+    return Endpoints(str(found[0]), str(found[1]), str(found[2]), states_issuer, safe)
 
 
 def authorization_url(provider: Provider, where: Endpoints, attempt: Attempt) -> str:
@@ -162,6 +166,17 @@ def verified(
             raise OidcError(f"the ID token {message}")
     name = claims.get(provider.name_claim)
     return OidcSubject(provider.issuer, claims["sub"][:255], name if isinstance(name, str) else "")
+
+
+def named(provider: Provider, subject: OidcSubject, userinfo: Mapping[str, Any]) -> OidcSubject:
+    """Return a subject with the name in the answer of the provider's userinfo endpoint.
+
+    Raises OidcError if that is about another subject (OpenID Connect Core 1.0 section 5.3.2).
+    """
+    if userinfo.get("sub") != subject.subject:
+        raise OidcError("what the provider states of the user is about another one")
+    name = userinfo.get(provider.name_claim)
+    return replace(subject, name=name) if isinstance(name, str) else subject
 
 
 def page_within(wanted: str) -> str:

@@ -73,11 +73,16 @@ class OidcLogins:
         attempt = self._opened(kept)
         where = await self._endpoints()
         code = oidc.code_of(self.provider, where, attempt, query, self.identities.now())
-        id_token = await self._exchanged(where, code, attempt.verifier)
+        answer = await self._exchanged(where, code, attempt.verifier)
+        id_token = answer.get("id_token")
+        if not isinstance(id_token, str):
+            raise OidcError("the provider gave no ID token")
         keys = (await self._json("GET", where.jwks)).get("keys")
         known = [each for each in keys if isinstance(each, dict)] if isinstance(keys, list) else []
         now = self.identities.now()
         subject = oidc.verified(self.provider, id_token, known, attempt.nonce, now)
+        if not subject.name:
+            subject = await self._named(where, subject, answer.get("access_token"))
         return await self._linked(subject, address), attempt.page
 
     async def _endpoints(self) -> Endpoints:
@@ -90,7 +95,14 @@ class OidcLogins:
         self._remembered[:] = [(now, found)]
         return found
 
-    async def _exchanged(self, where: Endpoints, code: str, verifier: str) -> str:
+    async def _named(self, where: Endpoints, subject: OidcSubject, token: object) -> OidcSubject:
+        """Return a user with his name, where the ID token has only his subject, as the standard has it."""
+        if not where.userinfo or not isinstance(token, str):
+            return subject
+        headers = {"Authorization": f"Bearer {token}"}
+        return oidc.named(self.provider, subject, await self._json("GET", where.userinfo, headers=headers))
+
+    async def _exchanged(self, where: Endpoints, code: str, verifier: str) -> dict[str, Any]:
         form = {
             "grant_type": "authorization_code",
             "code": code,
@@ -98,10 +110,7 @@ class OidcLogins:
             "code_verifier": verifier,
         }
         client = (self.provider.client_id, self.provider.client_secret)
-        id_token = (await self._json("POST", where.token, data=form, auth=client)).get("id_token")
-        if not isinstance(id_token, str):
-            raise OidcError("the provider gave no ID token")
-        return id_token
+        return await self._json("POST", where.token, data=form, auth=client)
 
     async def _json(self, method: str, url: str, **sent: Any) -> dict[str, Any]:
         try:
