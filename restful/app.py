@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from minicluster import __version__
 from minicluster.database import DatabaseAway, DatabaseError
@@ -110,6 +111,8 @@ class Unhandled:
 
         try:
             await self._app(scope, receive, sent)
+        except ClientDisconnect:  # within the body: there is nobody to answer, and nothing was done
+            log.info("a client hung up before its request had come")
         except Exception as error:
             if scope["type"] != "http":
                 raise
