@@ -4,6 +4,8 @@
 #      make properties   the properties, each with ten times as many examples, other ones each time
 #      make hostile   2,000 documents that attack every field, sent to an operator in pods of two nodes, as INSTALL=1 has
 #                it; prints what became of them; DOCUMENTS=420: each field once
+# make prove-rest   what the RESTful API promises under faults and attack, at full size, one after the other, with
+#                figures: 200 keys through cut connections, 10^6 lines of output, two replicas on PostgreSQL, …
 # make cluster   a real Kubernetes control plane on this machine, in the background; FAKE_NODES=3: with nodes
 #                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux); INSTALL=1:
 #                with the operator and the metrics adapter in pods, as the chart installs them
@@ -20,7 +22,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-pure supplies properties hostile cluster cluster-down images lint format manifests reference release lock clean
+.PHONY: help demo test test-all test-pure supplies properties hostile prove-rest cluster cluster-down images lint format manifests reference release lock clean
 help:
 	@sed -n 's/^# make/make/p; s/^#      /     /p' Makefile
 
@@ -57,6 +59,13 @@ hostile: $(VENV)/.ready
 	@settings=$$($(HOSTILE) up --nodes 2 --install) && eval "$$settings" && $(PYTEST) -n 0 -s --kube-context test \
 		tests/kubernetes/operator/test_hostile_documents.py --hostile-documents $(DOCUMENTS); \
 		code=$$?; $(HOSTILE) down; exit $$code
+
+# Each proof is a program of tests/restful/proofs. Behind them comes what is measured, benchmarks/rest.py, once it is there.
+PROOFS := $(sort $(basename $(notdir $(wildcard tests/restful/proofs/*.py))))
+prove-rest: $(VENV)/.ready
+	@code=0; for proof in $(PROOFS); do echo "== $$proof"; \
+		$(BIN)/python -m tests.restful.proofs.$$proof || code=1; done; \
+		$(if $(wildcard benchmarks/rest.py),echo "== benchmarks/rest.py"; $(BIN)/python -m benchmarks.rest || code=1;) exit $$code
 
 # eval "$$(make -s cluster)" points kubectl at it.
 cluster: $(VENV)/.ready
