@@ -12,7 +12,6 @@ from restful.clusters.projection import charges, lost
 from restful.clusters.spec import ClusterSpec, Tenancy
 from restful.store import clusters as rows
 from restful.store import jobs, request_keys, usage
-from restful.store.request_keys import RELEASED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,5 +90,5 @@ async def end_jobs(context: Context, row: ClusterRow, at: float) -> None:
         await jobs.put(connection, [record for record, _ in ended])
         await usage.add(connection, row.id, [charge for _, charged in ended for charge in charged])
         for each in await request_keys.pending(connection, row.id):
-            await request_keys.unclaimed(connection, each.id, RELEASED)
+            await request_keys.release(connection, each)
         await context.database.notify(connection, f"jobs:{row.id}")
