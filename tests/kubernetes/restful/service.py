@@ -21,7 +21,8 @@ from restful.kubernetes.process import parts
 from restful.services import open_services
 from restful.store import users
 from restful.store.users import UserKind, UserRecord, UserState
-from tests.restful.jobs.service import FAST, MASTER, USERS, EveryoneUses, app_of, database_in
+from tests.restful import databases
+from tests.restful.jobs.service import FAST, MASTER, USERS, EveryoneUses, app_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -93,7 +94,7 @@ async def following(
     grants: EveryoneUses | None = None,
 ) -> AsyncIterator[Found]:
     """Give a service that follows MiniClusters."""
-    database = await database_in(folder)
+    database = await databases.ready(folder / "rest.db")
     settings = IdentitySettings(argon2_memory=8, argon2_passes=1, revision_interval=0.05)
     identities = open_identities(database, settings, time.time, MasterKey(b"m" * 32))
     services = open_services(database, MASTER, grants or EveryoneUses(), identities, settings=FAST)

@@ -25,8 +25,9 @@ from restful.kubernetes import measurements as module
 from restful.kubernetes.measurements import RestMeasurements
 from restful.kubernetes.probes import ProbeServer
 from restful.services import open_services
+from tests.restful import databases
 from tests.restful.identity import service as users
-from tests.restful.jobs.service import database_in, within
+from tests.restful.jobs.service import within
 
 if TYPE_CHECKING:
     from minicluster.instance.port import Instance
@@ -50,7 +51,7 @@ def test_a_scrape_has_all_of_them(tmp_path: Path) -> None:
         made.answered(AnsweredRequest("GET", "/v2/clusters", 200, 0.02))
         made.requested("GET", None)
         made.logged_in("denied")
-        database = await database_in(tmp_path)
+        database = await databases.ready(tmp_path / "rest.db")
         settings = IdentitySettings(argon2_memory=8, argon2_passes=1)
         identities = open_identities(database, settings, time.time, MasterKey(b"m" * 32))
         services = open_services(database, b"m" * 32, identities.authority, identities)
@@ -122,7 +123,7 @@ def test_probes_and_metrics(tmp_path: Path) -> None:
                     found.append((path, answer.status, (await answer.text())[:60]))
 
             await ask("/readyz")
-            server.database = await database_in(tmp_path)
+            server.database = await databases.ready(tmp_path / "rest.db")
             await ask("/readyz")
             await server.database.close()
             server.database = Broken()  # type: ignore[assignment]  # as far as it is used
