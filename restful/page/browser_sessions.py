@@ -55,12 +55,13 @@ async def record_of(request: Request) -> SessionRecord | None:
 
 async def logged_in(request: Request) -> BrowserSession:
     """Return who asks. Raises LoginNeeded, HttpProblem "too-many-requests"."""
-    found = await _found(request)
+    found = await identify(request)
     admit(services_of(request), found.principal)
     return found
 
 
-async def _found(request: Request) -> BrowserSession:
+async def identify(request: Request) -> BrowserSession:
+    """Return who asks; this counts as no request. Raises LoginNeeded."""
     identities = identities_of(request)
     record = await record_of(request)
     if record is None:

@@ -26,8 +26,7 @@ async def device(session: LoggedIn, identities: IdentitiesHere, user_code: str =
     except HttpProblem as problem:
         return _code_form(session, problem, user_code)
     values = {
-        "principal": session.principal,
-        "csrf": session.csrf,
+        "session": session,
         "client": waiting.client,
         "code": waiting.user_code,
         "scopes": sorted(waiting.scopes),
@@ -46,13 +45,13 @@ async def decide(sent: PostedHere, identities: IdentitiesHere) -> Response:
         client = await devices.decide(identities, sent.session.principal, typed, approve=approve)
     except HttpProblem as problem:
         return _code_form(sent.session, problem, typed)
-    values = {"principal": sent.session.principal, "client": client, "approved": approve}
+    values = {"session": sent.session, "client": client, "approved": approve}
     return page("decided.html", values)
 
 
 def _code_form(session: BrowserSession, problem: HttpProblem | None = None, typed: str = "") -> Response:
     values = {
-        "principal": session.principal,
+        "session": session,
         "code": written_code(typed) if typed else "",
         "problem": words(problem) if problem is not None else [],
     }

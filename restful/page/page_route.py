@@ -9,17 +9,17 @@ from urllib.parse import quote
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
 from minicluster.database import DatabaseError
 from minicluster.instance.errors import InstanceError, InstanceGone
 from restful.errors import HttpProblem
-from restful.page.responses import problem_page, see_other
+from restful.page.responses import HEADERS, problem_page, see_other
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from starlette.requests import Request
-    from starlette.responses import Response
 
 log = logging.getLogger("restful")
 _RETRY = {"Retry-After": "2"}
@@ -40,7 +40,7 @@ class PageRoute(APIRoute):
             try:
                 return await handler(request)
             except LoginNeeded:
-                return see_other(f"/login?next={quote(_asked(request), safe='')}")
+                return _to_login(request)
             except Exception as error:
                 problem = _problem_of(error)
                 if problem.type == "internal":
@@ -48,6 +48,14 @@ class PageRoute(APIRoute):
                 return problem_page(problem)
 
         return guarded
+
+
+def _to_login(request: Request) -> Response:
+    """Return the way to the login: of a request by htmx, which is of a page's part, for the whole page."""
+    path = f"/login?next={quote(_asked(request), safe='')}"
+    if "hx-request" in request.headers:
+        return Response(headers={**HEADERS, "HX-Redirect": path})
+    return see_other(path)
 
 
 def _asked(request: Request) -> str:

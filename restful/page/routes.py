@@ -2,20 +2,26 @@
 
 from fastapi import APIRouter, Response
 
-from restful.page import account, device, home, jobs, login
+from restful.errors import HttpProblem
+from restful.page import account, device, job_form, job_list, job_output, job_page, job_ticks, login
 from restful.page.page_route import PageRoute
-from restful.page.responses import HEADERS, STYLE, STYLE_PATH
+from restful.page.responses import HEADERS
+from restful.page.static_files import BY_PATH
 
 router = APIRouter(include_in_schema=False)
 _static = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
-@_static.get(STYLE_PATH)
-async def style() -> Response:
-    """Return the style sheet; its path changes with it."""
+@_static.get("/static/{digest}/{name}")
+async def static_file(digest: str, name: str) -> Response:
+    """Return a style sheet, a script or the icon; its path changes with it."""
+    file = BY_PATH.get(f"/static/{digest}/{name}")
+    if file is None:
+        raise HttpProblem("not-found", "there is no such file: load the page again")
     headers = {**HEADERS, "Cache-Control": "public, max-age=31536000, immutable"}
-    return Response(STYLE, headers=headers, media_type="text/css")
+    return Response(file.content, headers=headers, media_type=file.media_type)
 
 
-for each in (_static, login.router, home.router, account.router, jobs.router, device.router):
-    router.include_router(each)
+router.include_router(_static)
+for each in (login, job_list, job_ticks, job_form, job_page, job_output, account, device):
+    router.include_router(each.router)

@@ -38,17 +38,17 @@ def test_the_first_admin_sets_a_password(tmp_path: Path) -> None:
         await browser.fill(f"/login/link?token={token}", "/login/link")
         assert (
             "You have none yet. Once you are logged out, you cannot log in without it."
-            in (await browser.get("/")).text
+            in (await browser.get("/account")).text
         )
-        short = await browser.fill("/", "/password", new="short", again="short")
+        short = await browser.fill("/account", "/password", new="short", again="short")
         assert short.status_code == 422
         assert "New: a password has 12 to 1024 characters." in short.text
-        differ = await browser.fill("/", "/password", new=NEW, again=PASSWORD)
+        differ = await browser.fill("/account", "/password", new=NEW, again=PASSWORD)
         assert "Again: the two new passwords differ." in differ.text
-        good = await browser.fill("/", "/password", new=NEW, again=NEW)
-        assert (good.status_code, good.headers["location"]) == (303, "/#account")
-        assert "Change your password" in (await browser.get("/")).text
-        without = await browser.fill("/", "/password", new=PASSWORD, again=PASSWORD)
+        good = await browser.fill("/account", "/password", new=NEW, again=NEW)
+        assert (good.status_code, good.headers["location"]) == (303, "/account#password")
+        assert "Change your password" in (await browser.get("/account")).text
+        without = await browser.fill("/account", "/password", new=PASSWORD, again=PASSWORD)
         assert without.status_code == 409
         assert "You have a password: state it to change it." in without.text
         await browser.log_in("admin", NEW)
@@ -63,15 +63,15 @@ def test_a_password_is_changed_and_other_sessions_end(tmp_path: Path) -> None:
         async with other.client:
             await other.log_in("alice", PASSWORD)
             await browser.log_in("alice", PASSWORD)
-            wrong = await browser.fill("/", "/password", current="no", new=NEW, again=NEW)
+            wrong = await browser.fill("/account", "/password", current="no", new=NEW, again=NEW)
             assert wrong.status_code == 403
             assert "The current password is wrong." in wrong.text
             page.users.clock.time += 60
             assert (
-                await browser.fill("/", "/password", current=PASSWORD, new=NEW, again=NEW)
+                await browser.fill("/account", "/password", current=PASSWORD, new=NEW, again=NEW)
             ).status_code == 303
-            assert (await browser.get("/")).status_code == 200
-            assert (await other.get("/")).status_code == 303
+            assert (await browser.get("/account")).status_code == 200
+            assert (await other.get("/account")).status_code == 303
 
     run(tmp_path, test)
 
@@ -84,7 +84,7 @@ def test_who_logs_in_elsewhere_sets_no_password(tmp_path: Path) -> None:
             await users.link(connection, "https://login.example", "7", user.id)
         link = await web_sessions.login_link(identities, user)
         await browser.fill(f"/login/link?token={link}", "/login/link")
-        text = (await browser.get("/")).text
+        text = (await browser.get("/account")).text
         assert "You log in elsewhere: that is where your password is." in text
         form = {"csrf": hidden(text, "/logout")["csrf"], "new": NEW, "again": NEW}
         assert (await browser.send("/password", **form)).status_code == 403
@@ -96,19 +96,19 @@ def test_a_token_is_shown_once_and_revoked(tmp_path: Path) -> None:
     async def test(page: Page, browser: Browser) -> None:
         await browser.log_in("alice", PASSWORD)
         form = {"name": HOSTILE, "days": "7", "scopes": ["jobs:read", "clusters:read"]}
-        made = await browser.fill("/", "/tokens", **form)
+        made = await browser.fill("/account", "/tokens", **form)
         assert made.status_code == 201
         text = made.text.partition('readonly value="')[2].partition('"')[0]
         me = await page.users.client.get("/v2/me", headers=bearer(text))
         assert me.json()["scopes"] == "clusters:read jobs:read"
-        home = (await browser.get("/")).text
+        home = (await browser.get("/account")).text
         assert text not in home
         assert HOSTILE not in home + made.text
         assert "&lt;img src=x onerror=alert(1)&gt;" in home
-        revoked = await browser.fill("/", "/tokens/revoke")
-        assert (revoked.status_code, revoked.headers["location"]) == (303, "/#tokens")
+        revoked = await browser.fill("/account", "/tokens/revoke")
+        assert (revoked.status_code, revoked.headers["location"]) == (303, "/account#tokens")
         assert (await page.users.client.get("/v2/me", headers=bearer(text))).status_code == 401
-        assert "/tokens/revoke" not in (await browser.get("/")).text
+        assert "/tokens/revoke" not in (await browser.get("/account")).text
 
     run(tmp_path, test)
 
@@ -130,7 +130,7 @@ def test_a_token_is_shown_once_and_revoked(tmp_path: Path) -> None:
 def test_a_token_is_refused_in_words(tmp_path: Path, form: dict[str, str], status: int, words: str) -> None:
     async def test(_: Page, browser: Browser) -> None:
         await browser.log_in("alice", PASSWORD)
-        answer = await browser.fill("/", "/tokens", **form)
+        answer = await browser.fill("/account", "/tokens", **form)
         assert answer.status_code == status
         assert words.lower() in answer.text.lower().replace("&#39;", "'")
 
@@ -142,7 +142,7 @@ def test_others_tokens_are_as_absent_ones(tmp_path: Path) -> None:
         await page.users.add_user("bob")
         theirs = await page.users.personal("bob", "jobs:read")
         await browser.log_in("alice", PASSWORD)
-        csrf = hidden((await browser.get("/")).text, "/logout")["csrf"]
+        csrf = hidden((await browser.get("/account")).text, "/logout")["csrf"]
         answers = [
             await browser.send("/tokens/revoke", csrf=csrf, token=each) for each in (theirs["id"], "0" * 26)
         ]

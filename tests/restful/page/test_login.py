@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-CSP = "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+    " form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+POSTED = ("/logout", "/password", "/tokens", "/tokens/revoke", "/jobs/new", "/jobs/cancel", "/device")
+"""Where forms go that need a login."""
 
 
 def run(folder: Path, test: Callable[[Page, Browser], Awaitable[None]], **settings: object) -> None:
@@ -42,7 +48,8 @@ async def link_of(page: Page) -> str:
 def test_every_answer_has_the_headers(tmp_path: Path) -> None:
     async def test(page: Page, browser: Browser) -> None:
         await browser.log_in("alice", PASSWORD)
-        for path in ("/", "/login", "/login/link?token=x", "/device", "/logout", "/jobs/mc/f1/output"):
+        others = ("/login", "/login/link?token=x", "/jobs/mc/f1", "/jobs/mc/f1/output")
+        for path in ("/", "/jobs", "/jobs/new", "/account", "/device", *others):
             headers = (await browser.get(path)).headers
             assert headers["content-security-policy"] == CSP
             assert headers["x-content-type-options"] == "nosniff"
@@ -52,16 +59,32 @@ def test_every_answer_has_the_headers(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
-def test_the_style_sheet_is_kept_for_ever(tmp_path: Path) -> None:
+def test_static_files_are_kept_for_ever(tmp_path: Path) -> None:
     async def test(_: Page, browser: Browser) -> None:
         text = (await browser.get("/login")).text
-        path = text.partition('<link rel="stylesheet" href="')[2].partition('"')[0]
-        answer = await browser.get(path)
-        assert answer.status_code == 200
-        assert answer.headers["content-type"] == "text/css; charset=utf-8"
-        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
-        assert "<script" not in text
-        assert "style=" not in text
+        found = re.findall(r'(?:href|src)="(/static/[^"]+)"', text)
+        answers = [await browser.get(path) for path in found]
+        assert [each.headers["content-type"] for each in answers] == [
+            "image/svg+xml",
+            "text/css; charset=utf-8",
+            "text/javascript; charset=utf-8",
+        ]
+        for answer in answers:
+            assert answer.status_code == 200
+            assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+        other = await browser.get("/static/0123456789abcdef/page.css")
+        assert (other.status_code, other.headers["cache-control"]) == (404, "no-store")
+
+    run(tmp_path, test)
+
+
+def test_no_page_has_a_script_or_a_style_in_it(tmp_path: Path) -> None:
+    async def test(_: Page, browser: Browser) -> None:
+        await browser.log_in("alice", PASSWORD)
+        for path in ("/login", "/account", "/jobs", "/jobs/new"):
+            text = (await browser.get(path)).text
+            assert re.findall(r"<script(?! src=)", text) == []
+            assert re.findall(r"<style|\sstyle=|\son\w+=", text) == []
 
     run(tmp_path, test)
 
@@ -75,7 +98,7 @@ def test_a_link_logs_in_by_its_button_and_once(tmp_path: Path) -> None:
             assert "set-cookie" not in shown.headers
         answer = await browser.fill(path, "/login/link")
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
-        assert "You are <strong>admin</strong> (admin)" in (await browser.get("/")).text
+        assert '<p>admin <span class="note">admin</span></p>' in (await browser.get("/account")).text
         other = page.browser()
         async with other.client:
             again = await other.fill(path, "/login/link")
@@ -133,6 +156,8 @@ def test_who_is_not_logged_in_goes_on_behind_the_login(tmp_path: Path) -> None:
         assert answer.status_code == 303
         where = answer.headers["location"]
         assert where == "/login?next=%2Fdevice%3Fuser_code%3DBCDF-GHJK"
+        part = await browser.client.get("/account", headers={"hx-request": "true"})
+        assert (part.status_code, part.headers["hx-redirect"]) == (200, "/login?next=%2Faccount")
         after = await browser.fill(where, "/login", name="alice", password=PASSWORD)
         assert after.headers["location"] == "/device?user_code=BCDF-GHJK"
 
@@ -141,7 +166,7 @@ def test_who_is_not_logged_in_goes_on_behind_the_login(tmp_path: Path) -> None:
 
 def test_a_form_without_a_login_leads_there(tmp_path: Path) -> None:
     async def test(_: Page, browser: Browser) -> None:
-        for path in ("/logout", "/password", "/tokens", "/tokens/revoke", "/jobs", "/device"):
+        for path in POSTED:
             answer = await browser.send(path, csrf="x")
             assert (answer.status_code, answer.headers["location"]) == (303, "/login?next=%2F")
 
@@ -174,7 +199,7 @@ def test_logging_out_ends_the_session(tmp_path: Path) -> None:
     async def test(page: Page, browser: Browser) -> None:
         await browser.log_in("alice", PASSWORD)
         value = browser.client.cookies["__Host-mc"]
-        answer = await browser.fill("/", "/logout")
+        answer = await browser.fill("/account", "/logout")
         assert (answer.status_code, answer.headers["location"]) == (303, "/login")
         assert "Max-Age=0" in answer.headers["set-cookie"]
         assert await web_sessions.find(page.users.identities, value) is None
@@ -197,10 +222,10 @@ def test_forms_of_others_are_refused(tmp_path: Path) -> None:
     async def test(page: Page, browser: Browser) -> None:
         path = await link_of(page)
         await browser.log_in("alice", PASSWORD)
-        csrf = hidden((await browser.get("/")).text, "/logout")["csrf"]
+        csrf = hidden((await browser.get("/account")).text, "/logout")["csrf"]
         attacker = Browser(browser.client, {"sec-fetch-site": "cross-site", "origin": "https://evil.example"})
         login = {"name": "alice", "password": PASSWORD, "token": path.partition("=")[2], "csrf": csrf}
-        for where in ("/login", "/login/link", "/logout", "/password", "/tokens", "/jobs", "/device"):
+        for where in ("/login", "/login/link", *POSTED):
             answer = await attacker.send(where, **login)
             assert answer.status_code == 403
             assert "This form was not sent by a page of this service." in answer.text
@@ -215,10 +240,10 @@ def test_a_form_has_its_own_sessions_token(tmp_path: Path) -> None:
         other = page.browser()
         async with other.client:
             await other.log_in("bob", PASSWORD)
-            theirs = hidden((await other.get("/")).text, "/logout")["csrf"]
+            theirs = hidden((await other.get("/account")).text, "/logout")["csrf"]
         await browser.log_in("alice", PASSWORD)
         for form in ({"other": "x"}, {"csrf": ""}, {"csrf": "x"}, {"csrf": theirs}):
-            for path in ("/logout", "/password", "/tokens", "/tokens/revoke", "/jobs", "/device"):
+            for path in POSTED:
                 answer = await browser.send(path, **form)
                 assert answer.status_code == 403
                 assert "This form belongs to another login" in answer.text
@@ -229,7 +254,7 @@ def test_a_form_has_its_own_sessions_token(tmp_path: Path) -> None:
 def test_a_token_is_not_good_for_the_page(tmp_path: Path) -> None:
     async def test(page: Page, browser: Browser) -> None:
         headers = await page.users.headers("alice")
-        answer = await browser.client.get("/", headers=headers)
+        answer = await browser.client.get("/account", headers=headers)
         assert answer.status_code == 303
 
     run(tmp_path, test)
@@ -250,10 +275,10 @@ def test_a_body_that_is_no_form_is_refused_by_a_page(tmp_path: Path) -> None:
 def test_without_logins_a_browser_on_loopback_is_the_admins(tmp_path: Path) -> None:
     async def test(page: Page, browser: Browser) -> None:
         await web_sessions.first_admin_link(page.users.identities)
-        text = (await browser.get("/")).text
-        assert "You are <strong>admin</strong>" in text
+        text = (await browser.get("/account")).text
+        assert '<p>admin <span class="note">admin</span></p>' in text
         assert "Log out" not in text
-        made = await browser.fill("/", "/tokens", name="ci", days="1", scopes=["jobs:read"])
+        made = await browser.fill("/account", "/tokens", name="ci", days="1", scopes=["jobs:read"])
         assert made.status_code == 201
         missing = await browser.send("/tokens", name="ci", days="1", scopes=["jobs:read"])
         assert missing.status_code == 403
