@@ -30,6 +30,7 @@ from restful.routes import (
     oauth,
     output,
     queues,
+    quotas,
     usage,
     users,
 )
@@ -50,7 +51,7 @@ log = logging.getLogger("restful")
 ROUTERS = tuple(
     each.router
     for each in (
-        *(jobs, output, job_changes, clusters, nodes, queues, usage),
+        *(jobs, output, job_changes, clusters, nodes, queues, usage, quotas),
         *(me, users, audit_log, oauth, health),
     )
 )

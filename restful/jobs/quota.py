@@ -11,17 +11,21 @@ from typing import NamedTuple
 
 from restful.errors import HttpProblem
 
+DAY = 86_400.0
+
 
 class Quota(NamedTuple):
     """Limits; None: none."""
 
     jobs: int | None = None
     """Jobs that have not ended."""
+    queued_jobs: int | None = None
+    """Those of them that have not begun."""
     nodes: int | None = None
     """Nodes of all these jobs together."""
     node_seconds: float | None = None
     """Node-seconds used within `window`, and those that jobs not ended may still use."""
-    window: float = 30 * 86_400.0
+    window: float = 30 * DAY
     """In seconds."""
 
 
@@ -42,6 +46,8 @@ class Use(NamedTuple):
     """What a user's jobs have and had."""
 
     jobs: int = 0
+    queued: int = 0
+    """Jobs that have not begun."""
     nodes: int = 0
     committed: float = 0.0
     """Node-seconds that jobs not ended may use at most."""
@@ -51,7 +57,7 @@ class Use(NamedTuple):
     def plus(self, job: Reservation) -> Use:
         """Return the use with one more job."""
         committed = self.committed + job.node_seconds
-        return Use(self.jobs + 1, self.nodes + job.nodes, committed, self.spent)
+        return Use(self.jobs + 1, self.queued + 1, self.nodes + job.nodes, committed, self.spent)
 
 
 def excess(quota: Quota, use: Use, job: Reservation) -> str:
@@ -59,6 +65,11 @@ def excess(quota: Quota, use: Use, job: Reservation) -> str:
     then = use.plus(job)
     if quota.jobs is not None and then.jobs > quota.jobs:
         return f"quota of {quota.jobs} jobs at a time: {use.jobs} have not ended; wait for one, or cancel one"
+    if quota.queued_jobs is not None and then.queued > quota.queued_jobs:
+        return (
+            f"quota of {quota.queued_jobs} queued jobs: {use.queued} have not begun;"
+            " wait for one, or cancel one"
+        )
     if quota.nodes is not None and then.nodes > quota.nodes:
         return f"quota of {quota.nodes} nodes: your jobs have {use.nodes}, and this one asks for {job.nodes}"
     if quota.node_seconds is None or then.committed + then.spent <= quota.node_seconds:
@@ -67,7 +78,7 @@ def excess(quota: Quota, use: Use, job: Reservation) -> str:
         return "quota of node-hours: give a time_limit, as a job without one may use them all"
     left = max(0.0, quota.node_seconds - use.committed - use.spent)
     return (
-        f"quota of {_hours(quota.node_seconds)} node-hours in {quota.window / 86_400:g} days:"
+        f"quota of {_hours(quota.node_seconds)} node-hours in {_days(quota.window)}:"
         f" {_hours(left)} are left, and this job may use {_hours(job.node_seconds)}"
     )
 
@@ -79,5 +90,10 @@ def check(quota: Quota, use: Use, job: Reservation) -> None:
         raise HttpProblem("quota", reason)
 
 
+def _days(seconds: float) -> str:
+    return "a day" if seconds == DAY else f"{seconds / DAY:g} days"
+
+
 def _hours(seconds: float) -> str:
-    return f"{seconds / 3600:.4g}"
+    hours = seconds / 3600
+    return f"{hours:.4g}" if hours < 1000 else f"{hours:.0f}"

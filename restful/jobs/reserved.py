@@ -3,55 +3,90 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import case, func, select
+from sqlalchemy import case, func, select, true
 
+from broker_config.formats.job_states import JobState
 from restful.jobs import quota
 from restful.jobs.quota import Quota, Use
 from restful.store import quotas, usage
 from restful.store.clusters import CLUSTERS
+from restful.store.groups import EVERY_CLUSTER
 from restful.store.jobs import ACTIVE_STATES, JOBS
-from restful.store.quotas import EVERYBODY
+from restful.store.quotas import SERVICE, AppliedQuota
 from restful.store.request_keys import PENDING, REQUEST_KEYS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import ColumnElement
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from restful.jobs.quota import Reservation
     from restful.settings import JobLimits
+    from restful.store.clusters import ClusterRow
+
+_NOT_BEGUN = tuple(each for each in ACTIVE_STATES if each < JobState.RUN)
 
 
 async def check(
     connection: AsyncConnection,
     user: str,
-    cluster: str,
+    cluster: ClusterRow,
     job_of: Reservation,
     limits: JobLimits,
     now: float,
 ) -> None:
     """Raise HttpProblem "quota" if one more job would exceed a quota of a user at a cluster."""
-    applying = await quotas.applying(connection, user, cluster)
-    if all(each.jobs is None for _, each in applying):
-        applying.append((cluster, Quota(jobs=limits.active)))
-    for at, each in applying:
-        where = None if at == EVERYBODY else cluster
-        quota.check(each, await use(connection, user, where, now - each.window), job_of)
+    for each in await _applying(connection, user, [cluster], limits):
+        where = None if each.cluster == EVERY_CLUSTER else cluster.id
+        quota.check(each.limits, await use(connection, user, where, now - each.limits.window), job_of)
+
+
+class QuotaUse(NamedTuple):
+    """A quota, and what is used of it."""
+
+    quota: AppliedQuota
+    use: Use
+
+
+async def uses(
+    connection: AsyncConnection, user: str, clusters: Sequence[ClusterRow], limits: JobLimits, now: float
+) -> list[QuotaUse]:
+    """Return what a user's jobs at clusters are held to, each once, and what they use of it."""
+    ids = {each.name: each.id for each in clusters}
+    return [
+        QuotaUse(each, await use(connection, user, ids.get(each.cluster), now - each.limits.window))
+        for each in await _applying(connection, user, clusters, limits)
+    ]
+
+
+async def _applying(
+    connection: AsyncConnection, user: str, clusters: Sequence[ClusterRow], limits: JobLimits
+) -> list[AppliedQuota]:
+    """Return the quotas, and that of the service for each cluster where no other limits the jobs."""
+    found: dict[AppliedQuota, None] = {}
+    for name, applied in (await quotas.applying(connection, user, [each.name for each in clusters])).items():
+        found |= dict.fromkeys(applied)
+        if all(each.limits.jobs is None for each in applied):
+            found[AppliedQuota(name, SERVICE, None, Quota(jobs=limits.active))] = None
+    return list(found)
 
 
 async def use(connection: AsyncConnection, user: str, cluster: str | None, since: float) -> Use:
     """Return what a user's jobs have, at one cluster or at all; spent is what they had since a time."""
     of_jobs = await _sums(
         connection, _at(JOBS.c.cluster, cluster) & (JOBS.c.owner == user) & (JOBS.c.request != "")
-        & JOBS.c.status.in_(ACTIVE_STATES), JOBS.c.nnodes, JOBS.c.duration,
+        & JOBS.c.status.in_(ACTIVE_STATES), JOBS.c.status.in_(_NOT_BEGUN), JOBS.c.nnodes, JOBS.c.duration,
     )  # fmt: skip
     of_requests = await _sums(
         connection, _at(REQUEST_KEYS.c.cluster, cluster) & (REQUEST_KEYS.c.user == user)
-        & (REQUEST_KEYS.c.state == PENDING), REQUEST_KEYS.c.nodes, REQUEST_KEYS.c.seconds,
+        & (REQUEST_KEYS.c.state == PENDING), true(), REQUEST_KEYS.c.nodes, REQUEST_KEYS.c.seconds,
     )  # fmt: skip
-    jobs, nodes, committed = (sum(each) for each in zip(of_jobs, of_requests, strict=True))
-    return Use(int(jobs), int(nodes), committed, await usage.spent(connection, user, cluster, since))
+    jobs, queued, nodes, committed = (sum(each) for each in zip(of_jobs, of_requests, strict=True))
+    spent = await usage.spent(connection, user, cluster, since)
+    return Use(int(jobs), int(queued), int(nodes), committed, spent)
 
 
 def _at(column: ColumnElement[str], cluster: str | None) -> ColumnElement[bool]:
@@ -61,11 +96,16 @@ def _at(column: ColumnElement[str], cluster: str | None) -> ColumnElement[bool]:
 async def _sums(
     connection: AsyncConnection,
     which: ColumnElement[bool],
+    queued: ColumnElement[bool],
     nodes: ColumnElement[int],
     seconds: ColumnElement[float],
-) -> tuple[int, int, float]:
-    """Return how many there are, their nodes, and their node-seconds: infinite where one has no limit."""
-    unlimited = func.sum(case((seconds == 0.0, 1), else_=0))
-    found = select(func.count(), func.sum(nodes), func.sum(nodes * seconds), unlimited).where(which)
-    count, all_nodes, committed, without = (await connection.execute(found)).one()
-    return count, all_nodes or 0, math.inf if without else committed or 0.0
+) -> tuple[int, int, int, float]:
+    """Return how many there are and how many are queued, their nodes, and their node-seconds.
+
+    The last are infinite where one has no time limit.
+    """
+    unlimited, waiting = (func.sum(case((each, 1), else_=0)) for each in (seconds == 0.0, queued))
+    sums = func.count(), waiting, func.sum(nodes), func.sum(nodes * seconds), unlimited
+    found = (await connection.execute(select(*sums).where(which))).one()
+    count, of_them, all_nodes, committed, without = found
+    return count, of_them or 0, all_nodes or 0, math.inf if without else committed or 0.0

@@ -164,7 +164,7 @@ class Submitter:
         until: float,
     ) -> RequestRow:
         """Write a row, new or tried again, with its reservation and a claim."""
-        user, cluster = order.principal.user, order.cluster.id
+        user, cluster = order.principal.user, order.cluster.row
         if former is None or former.state == RELEASED:
             await reserved.check(connection, user, cluster, order.reservation, self._limits, row.created)
         if former is None:

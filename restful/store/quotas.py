@@ -1,68 +1,157 @@
-"""Quotas: of one user or of everybody, at one cluster or at all."""
+"""Quotas: of a user, of each member of a group, or of everyone; at one cluster, or over all of them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Column, Double, Integer, String, Table, UniqueConstraint, delete, insert, or_, select
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    Table,
+    and_,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from restful.jobs.quota import Quota
+from restful.store.groups import EVERY_CLUSTER, GROUP_MEMBERS, GROUPS
 from restful.store.metadata import METADATA
+from restful.store.users import USERS
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncConnection
+    from collections.abc import Iterable, Mapping, Sequence
 
-EVERYBODY = "*"
-"""A subject: each user who has no quota of his own for that cluster. As a cluster: all of them."""
+    from sqlalchemy import ColumnElement
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
 QUOTAS = Table(
     "quota",
     METADATA,
     Column("id", String(26), primary_key=True),
-    Column("subject", String(26), nullable=False),
-    Column("cluster", String(26), nullable=False),
+    Column("cluster", String(200), nullable=False),
+    Column("user", String(26), ForeignKey("user.id", ondelete="CASCADE"), index=True),
+    Column("group", String(26), ForeignKey("group.id", ondelete="CASCADE"), index=True),
     Column("jobs", Integer),
+    Column("queued_jobs", Integer),
     Column("nodes", Integer),
     Column("node_seconds", Double),
     Column("window", Double, nullable=False),
-    UniqueConstraint("subject", "cluster"),
+    CheckConstraint('"user" IS NULL OR "group" IS NULL', name="subject"),
 )
+_USER, _GROUP = QUOTAS.c.user, QUOTAS.c.group
+for _name, _columns, _condition in (
+    ("uq_quota_user", [QUOTAS.c.cluster, _USER], _USER.is_not(None)),
+    ("uq_quota_group", [QUOTAS.c.cluster, _GROUP], _GROUP.is_not(None)),
+    ("uq_quota_everyone", [QUOTAS.c.cluster], and_(_USER.is_(None), _GROUP.is_(None))),
+):
+    Index(_name, *_columns, unique=True, sqlite_where=_condition, postgresql_where=_condition)
 
 
-async def put(connection: AsyncConnection, row_id: str, subject: str, cluster: str, given: Quota) -> None:
-    """Set the quota of a subject at a cluster, in place of one that is there."""
-    await remove(connection, subject, cluster)
-    values = {"id": row_id, "subject": subject, "cluster": cluster, **given._asdict()}
-    await connection.execute(insert(QUOTAS).values(values))
+@dataclass(frozen=True, slots=True)
+class QuotaRecord:
+    """A quota as stored; with neither user nor group it is everyone's."""
+
+    id: str
+    cluster: str
+    """A cluster's name, or EVERY_CLUSTER: then what is used at all of them counts together."""
+    limits: Quota
+    user: str | None = None
+    group: str | None = None
+    name: str | None = None
+    """The user's or the group's, where it was read."""
 
 
-async def remove(connection: AsyncConnection, subject: str, cluster: str) -> bool:
-    """Remove the quota of a subject at a cluster; return whether there was one."""
-    same = (QUOTAS.c.subject == subject) & (QUOTAS.c.cluster == cluster)
-    return (await connection.execute(delete(QUOTAS).where(same))).rowcount > 0
+class AppliedQuota(NamedTuple):
+    """A quota that a user's jobs are held to."""
+
+    cluster: str
+    """As in QuotaRecord."""
+    origin: str
+    """Whose it is: USER, GROUP, EVERYONE or SERVICE."""
+    group: str | None
+    """The group's name."""
+    limits: Quota
 
 
-async def all_quotas(connection: AsyncConnection) -> list[tuple[str, str, Quota]]:
-    """Return every quota, with its subject and cluster."""
-    found = await connection.execute(select(QUOTAS).order_by(QUOTAS.c.subject, QUOTAS.c.cluster))
-    return [(row.subject, row.cluster, _quota(row)) for row in found]
+USER, GROUP, EVERYONE = "user", "group", "everyone"
+SERVICE = "service"
+"""The origin of a limit from the service's settings."""
+_PRECEDENCE = (USER, GROUP, EVERYONE)
 
 
-async def applying(connection: AsyncConnection, user: str, cluster: str) -> list[tuple[str, Quota]]:
-    """Return the quotas that hold for a user's jobs at a cluster, each with the cluster that it is about.
+async def add(connection: AsyncConnection, quota: QuotaRecord) -> None:
+    """Insert a quota. Raises IntegrityError if there is one already, or the subject is unknown."""
+    key = {"id": quota.id, "cluster": quota.cluster, "user": quota.user, "group": quota.group}
+    await connection.execute(insert(QUOTAS).values({**key, **quota.limits._asdict()}))
 
-    For each of "this cluster" and "all clusters" the user's own counts, else everybody's.
+
+async def change(connection: AsyncConnection, quota: str, values: Mapping[str, Any]) -> None:
+    """Change limits of a quota; None takes one away."""
+    if values:
+        await connection.execute(update(QUOTAS).where(QUOTAS.c.id == quota).values(dict(values)))
+
+
+async def remove(connection: AsyncConnection, quota: str) -> None:
+    """Delete a quota."""
+    await connection.execute(delete(QUOTAS).where(QUOTAS.c.id == quota))
+
+
+async def by_id(connection: AsyncConnection, quota: str) -> QuotaRecord | None:
+    """Return a quota, or None."""
+    return next(iter(await _records(connection, QUOTAS.c.id == quota)), None)
+
+
+async def quotas(connection: AsyncConnection, cluster: str | None = None) -> Sequence[QuotaRecord]:
+    """Return all quotas, or those at one cluster, in the order in which they were made."""
+    return await _records(connection, *([] if cluster is None else [QUOTAS.c.cluster == cluster]))
+
+
+async def applying(
+    connection: AsyncConnection, user: str, clusters: Iterable[str]
+) -> dict[str, list[AppliedQuota]]:
+    """Return by cluster's name the quotas that a user's jobs there are held to.
+
+    For each cluster, and again for all clusters together: the user's own; without one, those of all his
+    groups; without any, everyone's.
     """
-    whose = QUOTAS.c.subject.in_((user, EVERYBODY)) & or_(
-        QUOTAS.c.cluster == cluster, QUOTAS.c.cluster == EVERYBODY
-    )
-    chosen: dict[str, tuple[bool, Quota]] = {}
-    for row in await connection.execute(select(QUOTAS).where(whose)):
-        own = row.subject == user
-        if own or not chosen.get(row.cluster, (False,))[0]:
-            chosen[row.cluster] = (own, _quota(row))
-    return [(at, found) for at, (_, found) in sorted(chosen.items())]
+    his_groups = select(GROUP_MEMBERS.c.group).where(GROUP_MEMBERS.c.user == user)
+    everyone = and_(_USER.is_(None), _GROUP.is_(None))
+    found: dict[str, dict[str, list[AppliedQuota]]] = {}
+    for each in await _records(connection, or_(QUOTAS.c.user == user, _GROUP.in_(his_groups), everyone)):
+        origin = USER if each.user is not None else EVERYONE if each.group is None else GROUP
+        applied = AppliedQuota(each.cluster, origin, each.name if origin == GROUP else None, each.limits)
+        found.setdefault(each.cluster, {}).setdefault(origin, []).append(applied)
+
+    def strongest(cluster: str) -> list[AppliedQuota]:
+        by_origin = found.get(cluster, {})
+        return next((by_origin[each] for each in _PRECEDENCE if each in by_origin), [])
+
+    everywhere = strongest(EVERY_CLUSTER)
+    return {name: [*everywhere, *strongest(name)] for name in clusters}
 
 
-def _quota(row: object) -> Quota:
-    return Quota(*(getattr(row, name) for name in Quota._fields))
+async def _records(connection: AsyncConnection, *which: ColumnElement[bool]) -> list[QuotaRecord]:
+    name = func.coalesce(USERS.c.name, GROUPS.c.name).label("name")
+    subjects = QUOTAS.outerjoin(USERS, USERS.c.id == _USER).outerjoin(GROUPS, GROUPS.c.id == _GROUP)
+    found = select(QUOTAS, name).select_from(subjects).where(*which).order_by(QUOTAS.c.id)
+    return [
+        QuotaRecord(
+            row.id,
+            row.cluster,
+            Quota(*(getattr(row, each) for each in Quota._fields)),
+            row.user,
+            row.group,
+            row.name,
+        )
+        for row in await connection.execute(found)
+    ]

@@ -127,18 +127,6 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_login_failure_next_at"), ["next_at"], unique=False)
 
     op.create_table(
-        "quota",
-        sa.Column("id", sa.String(length=26), nullable=False),
-        sa.Column("subject", sa.String(length=26), nullable=False),
-        sa.Column("cluster", sa.String(length=26), nullable=False),
-        sa.Column("jobs", sa.Integer(), nullable=True),
-        sa.Column("nodes", sa.Integer(), nullable=True),
-        sa.Column("node_seconds", sa.Double(), nullable=True),
-        sa.Column("window", sa.Double(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_quota")),
-        sa.UniqueConstraint("subject", "cluster", name=op.f("uq_quota_subject_cluster")),
-    )
-    op.create_table(
         "request_key",
         sa.Column("id", sa.String(length=26), nullable=False),
         sa.Column("user", sa.String(length=26), nullable=False),
@@ -274,6 +262,47 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_identity_user"), ["user"], unique=False)
 
     op.create_table(
+        "quota",
+        sa.Column("id", sa.String(length=26), nullable=False),
+        sa.Column("cluster", sa.String(length=200), nullable=False),
+        sa.Column("user", sa.String(length=26), nullable=True),
+        sa.Column("group", sa.String(length=26), nullable=True),
+        sa.Column("jobs", sa.Integer(), nullable=True),
+        sa.Column("queued_jobs", sa.Integer(), nullable=True),
+        sa.Column("nodes", sa.Integer(), nullable=True),
+        sa.Column("node_seconds", sa.Double(), nullable=True),
+        sa.Column("window", sa.Double(), nullable=False),
+        sa.CheckConstraint('"user" IS NULL OR "group" IS NULL', name=op.f("ck_quota_subject")),
+        sa.ForeignKeyConstraint(["group"], ["group.id"], name=op.f("fk_quota_group"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["user"], ["user.id"], name=op.f("fk_quota_user"), ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_quota")),
+    )
+    with op.batch_alter_table("quota", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_quota_group"), ["group"], unique=False)
+        batch_op.create_index(batch_op.f("ix_quota_user"), ["user"], unique=False)
+        batch_op.create_index(
+            "uq_quota_everyone",
+            ["cluster"],
+            unique=True,
+            sqlite_where=sa.text('"user" IS NULL AND "group" IS NULL'),
+            postgresql_where=sa.text('"user" IS NULL AND "group" IS NULL'),
+        )
+        batch_op.create_index(
+            "uq_quota_group",
+            ["cluster", "group"],
+            unique=True,
+            sqlite_where=sa.text('"group" IS NOT NULL'),
+            postgresql_where=sa.text('"group" IS NOT NULL'),
+        )
+        batch_op.create_index(
+            "uq_quota_user",
+            ["cluster", "user"],
+            unique=True,
+            sqlite_where=sa.text('"user" IS NOT NULL'),
+            postgresql_where=sa.text('"user" IS NOT NULL'),
+        )
+
+    op.create_table(
         "session",
         sa.Column("id", sa.String(length=26), nullable=False),
         sa.Column("user", sa.String(length=26), nullable=False),
@@ -341,6 +370,26 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f("ix_group_member_user"))
 
     op.drop_table("group_member")
+    with op.batch_alter_table("quota", schema=None) as batch_op:
+        batch_op.drop_index(
+            "uq_quota_user",
+            sqlite_where=sa.text('"user" IS NOT NULL'),
+            postgresql_where=sa.text('"user" IS NOT NULL'),
+        )
+        batch_op.drop_index(
+            "uq_quota_group",
+            sqlite_where=sa.text('"group" IS NOT NULL'),
+            postgresql_where=sa.text('"group" IS NOT NULL'),
+        )
+        batch_op.drop_index(
+            "uq_quota_everyone",
+            sqlite_where=sa.text('"user" IS NULL AND "group" IS NULL'),
+            postgresql_where=sa.text('"user" IS NULL AND "group" IS NULL'),
+        )
+        batch_op.drop_index(batch_op.f("ix_quota_user"))
+        batch_op.drop_index(batch_op.f("ix_quota_group"))
+
+    op.drop_table("quota")
     with op.batch_alter_table("grant", schema=None) as batch_op:
         batch_op.drop_index(
             "uq_grant_user",
@@ -373,7 +422,6 @@ def downgrade() -> None:
         batch_op.drop_index("ix_request_key_created")
 
     op.drop_table("request_key")
-    op.drop_table("quota")
     with op.batch_alter_table("login_failure", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_login_failure_next_at"))
 

@@ -10,6 +10,7 @@ from broker_config.formats.jobid import f58plain, kvs, parse
 from restful.jobs.quota import Quota
 from restful.store import quotas
 from restful.store.audit import AUDIT
+from restful.store.quotas import QuotaRecord
 from tests.restful.jobs.service import USERS, C, Service, opened, spec_of, within
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def test_a_submission_is_refused_and_leaves_no_reservation(embedded: Laboratory,
             answers = [await here.ask("alice", "POST", "/jobs", **sent) for sent, *_ in REFUSED.values()]
             cluster = next(iter(here.services.clusters))
             async with here.services.database.write() as connection:
-                await quotas.put(connection, "Q1", USERS["alice"].user, cluster.id, Quota(jobs=0))
+                await quotas.add(connection, QuotaRecord("Q1", cluster.name, Quota(jobs=0)))
             answers.append(await here.ask("alice", "POST", "/jobs", json={"command": ["true"]}))
             return answers
 

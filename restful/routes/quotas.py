@@ -1,0 +1,265 @@
+"""Quotas: what admins limit users' jobs to, and what each user has used of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Depends
+from pydantic import BaseModel, Field, FiniteFloat
+from sqlalchemy.exc import IntegrityError
+from starlette.requests import Request  # noqa: TC002 - FastAPI reads annotations
+from starlette.responses import Response  # noqa: TC002 - FastAPI reads annotations
+
+from minicluster.database import new_id
+from restful import audit
+from restful.errors import FieldError, HttpProblem
+from restful.identity.principal import Principal
+from restful.jobs import reserved
+from restful.jobs.quota import DAY, Quota
+from restful.routes.answers import WITH_BODY, answers, json_answer
+from restful.routes.asker import asker, services_of
+from restful.routes.me import RequestBody
+from restful.routes.parameters import NO_NUL, ClusterQuery, ObjectId
+from restful.store import clusters, groups, quotas, users
+from restful.store.groups import EVERY_CLUSTER
+from restful.store.quotas import QuotaRecord
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from restful.jobs.reserved import QuotaUse
+    from restful.services import Services
+
+router = APIRouter(prefix="/v2", tags=["quotas"])
+
+UsersReader = Annotated[Principal, Depends(asker("users:read"))]
+UsersManager = Annotated[Principal, Depends(asker("users:manage"))]
+JobsReader = Annotated[Principal, Depends(asker("jobs:read"))]
+LimitCount = Annotated[int | None, Field(ge=0, le=2**31 - 1)]
+NodeSeconds = Annotated[FiniteFloat | None, Field(ge=0)]
+Window = Annotated[FiniteFloat, Field(ge=DAY, le=3660 * DAY)]
+
+
+class QuotaRequest(RequestBody):
+    """A quota of a user, of each member of a group, or of everyone if neither is named."""
+
+    cluster: str = Field(
+        default=EVERY_CLUSTER,
+        min_length=1,
+        max_length=200,
+        pattern=NO_NUL,
+        description="A cluster's name; `*`: all of them together.",
+    )
+    user: str | None = Field(default=None, max_length=26, pattern=NO_NUL, description="A user's id.")
+    group: str | None = Field(default=None, max_length=26, pattern=NO_NUL, description="A group's id.")
+    jobs: LimitCount = Field(default=None, description="Jobs that have not ended; null: no limit.")
+    queued_jobs: LimitCount = Field(default=None, description="Those of them that have not begun.")
+    nodes: LimitCount = Field(default=None, description="Nodes of all these jobs together.")
+    node_seconds: NodeSeconds = Field(
+        default=None, description="Used within the window, and what jobs not ended may still use."
+    )
+    window: Window = Field(default=30 * DAY, description="In seconds, at least a day.")
+
+
+class QuotaPatch(RequestBody):
+    """Limits that shall be otherwise: null takes one away, one that is left out stays."""
+
+    jobs: LimitCount = None
+    queued_jobs: LimitCount = None
+    nodes: LimitCount = None
+    node_seconds: NodeSeconds = None
+    window: Window = 30 * DAY
+
+
+class QuotaLimitsView(BaseModel):
+    """Limits; null: none."""
+
+    jobs: int | None
+    queued_jobs: int | None
+    nodes: int | None
+    node_seconds: float | None
+    window: float
+
+
+class QuotaView(QuotaLimitsView):
+    """A quota."""
+
+    id: str
+    cluster: str
+    user: str | None
+    group: str | None
+    name: str | None = Field(description="The user's or the group's; null: it is everyone's.")
+
+
+class QuotasView(BaseModel):
+    """Quotas."""
+
+    quotas: list[QuotaView]
+
+
+class UsedView(BaseModel):
+    """What one's jobs have and had."""
+
+    jobs: int
+    queued_jobs: int
+    nodes: int
+    node_seconds: float = Field(description="Within the window, by jobs that ended.")
+    committed_node_seconds: float | None = Field(
+        description="What jobs that have not ended may use; null: as much as they like."
+    )
+
+
+class OwnQuotaView(BaseModel):
+    """A quota that one's jobs are held to, and what is used of it."""
+
+    cluster: str
+    origin: str = Field(description="user, group, everyone, or service: the service's own limit.")
+    group: str | None = Field(description="The group's name.")
+    limits: QuotaLimitsView
+    used: UsedView
+
+
+class OwnQuotasView(BaseModel):
+    """Quotas that one's jobs are held to: each of them."""
+
+    quotas: list[OwnQuotaView]
+
+
+@router.get("/quotas", summary="List quotas", responses=answers(QuotasView, "invalid"))
+async def list_quotas(request: Request, _: UsersReader, cluster: ClusterQuery = None) -> Response:
+    """Return all quotas, or those at one cluster."""
+    async with services_of(request).database.read() as connection:
+        found = await quotas.quotas(connection, cluster)
+    return json_answer({"quotas": [_quota(each) for each in found]})
+
+
+@router.post(
+    "/quotas",
+    status_code=201,
+    summary="Make a quota",
+    responses=answers(QuotaView, *WITH_BODY, "conflict", status=201),
+)
+async def create_quota(request: Request, admin: UsersManager, body: QuotaRequest) -> Response:
+    """Limit the jobs of a user, of each member of a group, or of everyone."""
+    services = services_of(request)
+    limits = Quota(**{name: getattr(body, name) for name in Quota._fields})
+    made = QuotaRecord(new_id(services.now()), body.cluster, limits, body.user, body.group)
+    try:
+        async with services.database.write() as connection:
+            await _require_subject(connection, made)
+            await quotas.add(connection, made)
+            await _record(connection, services, admin, "create", made)
+            found = await quotas.by_id(connection, made.id)
+    except IntegrityError as error:
+        words = "There is a quota for these jobs already: change that one."
+        raise HttpProblem("conflict", words) from error
+    return json_answer(_quota(found or made), 201)
+
+
+@router.get("/quotas/{quota}", summary="One quota", responses=answers(QuotaView))
+async def read_quota(request: Request, quota: ObjectId, _: UsersReader) -> Response:
+    """Return a quota."""
+    async with services_of(request).database.read() as connection:
+        return json_answer(_quota(await _existing(connection, quota)))
+
+
+@router.patch("/quotas/{quota}", summary="Change a quota", responses=answers(QuotaView, *WITH_BODY))
+async def change_quota(request: Request, quota: ObjectId, admin: UsersManager, body: QuotaPatch) -> Response:
+    """Change limits of a quota; jobs that are there go on."""
+    services = services_of(request)
+    async with services.database.write() as connection:
+        await _existing(connection, quota)
+        await quotas.change(connection, quota, body.model_dump(exclude_unset=True))
+        changed = await _existing(connection, quota)
+        await _record(connection, services, admin, "change", changed)
+    return json_answer(_quota(changed))
+
+
+@router.delete(
+    "/quotas/{quota}",
+    status_code=204,
+    summary="Remove a quota",
+    responses=answers(None, status=204, words="It limits nothing any more."),
+)
+async def delete_quota(request: Request, quota: ObjectId, admin: UsersManager) -> None:
+    """Remove a quota."""
+    services = services_of(request)
+    async with services.database.write() as connection:
+        found = await _existing(connection, quota)
+        await quotas.remove(connection, quota)
+        await _record(connection, services, admin, "delete", found)
+
+
+@router.get("/me/quotas", summary="One's own quotas", responses=answers(OwnQuotasView, "invalid"))
+async def own_quotas(request: Request, principal: JobsReader, cluster: ClusterQuery = None) -> Response:
+    """Return what one's jobs are held to at all clusters, or at one, and what is used of it."""
+    services = services_of(request)
+    if cluster is None:
+        there = await services.access.usable(principal)
+    else:
+        there = [(await services.access.cluster(principal, cluster, "jobs:read"))[0]]
+    async with services.database.read() as connection:
+        found = await reserved.uses(
+            connection, principal.user, [each.row for each in there], services.settings.jobs, services.now()
+        )
+    return json_answer({"quotas": [_own(each) for each in found]})
+
+
+async def _require_subject(connection: AsyncConnection, quota: QuotaRecord) -> None:
+    """Raise HttpProblem "invalid" where a quota's user, group or cluster is not there."""
+    wrong = None
+    if quota.user is not None and quota.group is not None:
+        wrong = FieldError("/group", "a quota is a user's or a group's")
+    elif quota.user is not None and await users.by_id(connection, quota.user) is None:
+        wrong = FieldError("/user", "there is no user of this id")
+    elif quota.group is not None and await groups.group_by_id(connection, quota.group) is None:
+        wrong = FieldError("/group", "there is no group of this id")
+    elif quota.cluster != EVERY_CLUSTER and await clusters.by_name(connection, quota.cluster) is None:
+        wrong = FieldError("/cluster", f"there is no cluster {quota.cluster[:100]!r}; * is all of them")
+    if wrong is not None:
+        raise HttpProblem("invalid", f"{wrong.path[1:]}: {wrong.message}", (wrong,))
+
+
+async def _existing(connection: AsyncConnection, quota: str) -> QuotaRecord:
+    found = await quotas.by_id(connection, quota)
+    if found is None:
+        raise HttpProblem("not-found")
+    return found
+
+
+async def _record(
+    connection: AsyncConnection, services: Services, admin: Principal, action: str, quota: QuotaRecord
+) -> None:
+    whose = {"cluster": quota.cluster, "user": quota.user, "group": quota.group}
+    detail = audit.fields({**whose, **quota.limits._asdict()})
+    entry = audit.by(admin, f"quota.{action}", f"quota:{quota.id}", detail=detail)
+    await audit.record(connection, entry, services.now())
+
+
+def _quota(record: QuotaRecord) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "cluster": record.cluster,
+        "user": record.user,
+        "group": record.group,
+        "name": record.name,
+        **record.limits._asdict(),
+    }
+
+
+def _own(found: QuotaUse) -> dict[str, Any]:
+    quota, use = found
+    used = {
+        "jobs": use.jobs,
+        "queued_jobs": use.queued,
+        "nodes": use.nodes,
+        "node_seconds": use.spent,
+        "committed_node_seconds": use.committed,
+    }
+    return {
+        "cluster": quota.cluster,
+        "origin": quota.origin,
+        "group": quota.group,
+        "limits": quota.limits._asdict(),
+        "used": used,
+    }
