@@ -13,6 +13,7 @@ from minicluster.client.credentials import GivenToken, server_in, token_in
 from minicluster.client.errors import WrongServer
 from minicluster.client.jobs import RemoteJob
 from minicluster.client.logins import LoginFile
+from minicluster.client.quotas import QuotaRules
 from minicluster.client.records import member, read
 from minicluster.client.timing import SYSTEM, Timing
 
@@ -68,6 +69,7 @@ class Client:
             )
         self.tokens = PersonalTokens(self._connection)
         self.users = UserAccounts(self._connection)
+        self.quotas = QuotaRules(self._connection)
 
     def __enter__(self) -> Self:
         return self

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minicluster.cli.main import run
 from minicluster.client import oauth
 from minicluster.client.logins import Login, LoginFile
 from tests.client.fake_service import problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
+    from tests.client.conftest import Call
     from tests.client.fake_service import Answer, Request, Service
 
-    Call = Callable[..., tuple[int, str, str]]
-
-ME = {"id": "01U", "name": "alice", "role": "user", "scopes": "jobs:read", "clusters": {}}
 TOKEN = {
     "id": "01T",
     "name": "ci",
@@ -34,36 +26,6 @@ TOKEN = {
     "last_address": None,
 }
 ALICE = {"id": "01U", "name": "alice", "role": "user", "state": "active", "created": "2026-01-01T00:00:00Z"}
-
-
-@pytest.fixture
-def call(
-    service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Call:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "160")
-    service.routes["GET", "/v2/me"] = lambda _: (200, ME)
-
-    def answer(*words: str, stdin: str = "") -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["minicluster", *words])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        code: Any = 0
-        try:
-            run()
-        except SystemExit as end:
-            code = end.code or 0
-        out, err = capsys.readouterr()
-        return int(code), out, " ".join(err.replace("│", "").split())
-
-    return answer
-
-
-@pytest.fixture
-def logged_in(call: Call, service: Service) -> LoginFile:
-    """A login of a personal token."""
-    with LoginFile().locked() as logins:
-        logins[service.url] = Login("mcp_mine")
-    return LoginFile()
 
 
 def test_a_login_by_a_code(call: Call, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
