@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,9 @@ from minicluster.cli.help_text import PlainCommand
 from minicluster.cli.options import EngineOption, NameOption
 from minicluster.cli.service_options import LogLevelOption, address
 from restful.cli.login_options import OidcClientOption, OidcIssuerOption, OidcSecretOption, PamOption
+
+if TYPE_CHECKING:
+    from restful.cli.endpoint import ServeEndpoint
 
 app = typer.Typer(add_completion=False)
 LISTEN = "127.0.0.1:8080"
@@ -48,6 +51,14 @@ StateOption = Annotated[
 LoginOption = Annotated[
     bool, typer.Option("--auth/--no-auth", help="On 127.0.0.1 requests may need no login.")
 ]
+LoginLinkOption = Annotated[
+    str,
+    typer.Option(
+        "--login-link",
+        metavar="USER",
+        help="Print a link that logs in as this user, once, and end; the service may run meanwhile.",
+    ),
+]
 OversubscribeOption = Annotated[
     bool, typer.Option("--oversubscribe", help="Start more brokers than this machine should have.")
 ]
@@ -67,6 +78,7 @@ def serve(  # noqa: PLR0913, PLR0917 - an option each
     oidc_client: OidcClientOption = "",
     oidc_secret: OidcSecretOption = "",
     pam: PamOption = "",
+    login_link: LoginLinkOption = "",
     engine: EngineOption = "auto",
     name: NameOption = "",
     oversubscribe: OversubscribeOption = False,
@@ -85,7 +97,11 @@ def serve(  # noqa: PLR0913, PLR0917 - an option each
     Users have a name and a password here, or log in at an OpenID provider, or by PAM: as root all of this
     machine's, else you alone. At the provider this service's address with /callback is to be entered.
 
-    The first start prints a link that lets one in as the admin, once.
+    Each start prints a link that lets one in as an admin, once, as long as no admin can log in.
+    Where a password is forgotten, --login-link does, for who owns the state directory:
+
+      minicluster serve --login-link admin
+
     All jobs run as you: a user who can read a job's files can read everybody's.
     """
     host, port = address(listen)
@@ -98,9 +114,25 @@ def serve(  # noqa: PLR0913, PLR0917 - an option each
     logins = login_options.LoginOptions(oidc_issuer, oidc_client, oidc_secret, pam)
     login_options.check(logins, login=login)
     packages.require("serve")
+    if login_link:
+        _print_link(endpoint, state, login_link)
+        return
 
     from restful.cli.clusters import ClusterChoice  # noqa: PLC0415
     from restful.cli.process import ServeRequest, run  # noqa: PLC0415
 
     choice = ClusterChoice(document, name, engine, oversubscribe)
     run(ServeRequest(endpoint, choice, state, log_level, logins))
+
+
+def _print_link(endpoint: ServeEndpoint, state_directory: str, user: str) -> None:
+    import asyncio  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+
+    from restful.cli import state  # noqa: PLC0415
+    from restful.cli.login_link import login_link  # noqa: PLC0415
+    from restful.cli.process import show  # noqa: PLC0415
+
+    directory = state.opened(Path(state_directory) if state_directory else state.default())
+    typer.echo(asyncio.run(login_link(directory, endpoint, user)))
+    show("it logs in once, within 15 minutes")

@@ -12,6 +12,7 @@ from typing import IO
 from restful.cli.errors import ServeError
 
 NAME = "minicluster"
+DATABASE = "serve.db"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,12 @@ class StateDirectory:
     @property
     def database(self) -> str:
         """The URL of the database."""
-        return f"sqlite:///{self.path / 'serve.db'}"
+        return f"sqlite:///{self.path / DATABASE}"
+
+    @property
+    def has_database(self) -> bool:
+        """Whether a service has run with it."""
+        return (self.path / DATABASE).exists()
 
     @property
     def master_key(self) -> Path:

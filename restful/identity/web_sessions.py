@@ -71,8 +71,10 @@ async def close(identities: Identities, record: SessionRecord, address: str) -> 
 
 
 async def login_link(identities: Identities, user: UserRecord) -> str:
-    """Return a token that logs a user in once, within a quarter of an hour."""
+    """Return a token that logs a user in once, within a quarter of an hour; for who owns the database."""
     async with identities.database.write() as connection:
+        entry = AuditEntry("", "", "", "link.create", f"user:{user.id}")
+        await audit.record(connection, entry, identities.now())
         return await add_link(identities, connection, user)
 
 
@@ -96,26 +98,38 @@ async def redeem(identities: Identities, token: str, caller: Caller) -> WebSessi
 
 
 async def first_admin_link(identities: Identities) -> str | None:
-    """Return the token of a link for the first admin, who is made if there is none.
+    """Return the token of a link for an admin, where none can log in; the first one is made if there is none.
 
-    None once an admin has a password, or has logged in otherwise: then he lets others in.
+    None where an admin can: he has a password, is known at a provider, or is logged in now. Who comes by a
+    link, sets no password and logs out cannot; so who starts the service, and owns its database, lets him
+    in again.
     """
     async with identities.change() as connection:
-        for admin in await users.admins(connection):
-            user = await users.by_id(connection, admin)
-            if user is not None and (
-                user.password is not None or await sessions.any_login(connection, admin)
-            ):
+        admins = [await users.by_id(connection, each) for each in await users.admins(connection)]
+        there = [each for each in admins if each is not None]
+        for each in there:
+            if await _can_log_in(identities, connection, each):
                 return None
-        user = await users.by_name(connection, FIRST_ADMIN)
+        user = next((each for each in there if each.name == FIRST_ADMIN), next(iter(there), None))
         if user is None:
-            user = _first_admin(identities)
-            await users.add(connection, user)
-            entry = AuditEntry("", "", "", "user.create", f"user:{user.id}", detail="the first admin")
-            await audit.record(connection, entry, identities.now())
-        elif user.role is not Role.ADMIN:
-            raise RuntimeError(f"the user {FIRST_ADMIN} is there and no admin: make one in the database")
+            user = await _made_first_admin(identities, connection)
         return await add_link(identities, connection, user)
+
+
+async def _can_log_in(identities: Identities, connection: AsyncConnection, user: UserRecord) -> bool:
+    if user.password is not None or await users.linked(connection, user.id):
+        return True
+    return bool(await sessions.of_user(connection, user.id, identities.now()))
+
+
+async def _made_first_admin(identities: Identities, connection: AsyncConnection) -> UserRecord:
+    if await users.by_name(connection, FIRST_ADMIN) is not None:
+        raise RuntimeError(f"the user {FIRST_ADMIN} is there and no admin: make one in the database")
+    user = _first_admin(identities)
+    await users.add(connection, user)
+    entry = AuditEntry("", "", "", "user.create", f"user:{user.id}", detail="the first admin")
+    await audit.record(connection, entry, identities.now())
+    return user
 
 
 def _first_admin(identities: Identities) -> UserRecord:

@@ -17,7 +17,7 @@ MAX_TOKEN = 200
 """Characters of a link's token."""
 LINK_REFUSED = (
     "This link was used before, has expired, or was not copied as a whole.",
-    "Start `minicluster serve` again: it prints another link, as long as no admin has logged in yet.",
+    "Start `minicluster serve` again: it prints another link, as long as no admin can log in.",
     "If you have a name and a password here, log in with them.",
 )
 

@@ -169,9 +169,3 @@ async def purge(connection: AsyncConnection, before: float) -> int:
     going_on = select(SESSIONS.c.family).where(SESSIONS.c.expires >= before)
     where = (SESSIONS.c.expires < before, SESSIONS.c.family.not_in(going_on))
     return (await connection.execute(delete(SESSIONS).where(*where))).rowcount
-
-
-async def any_login(connection: AsyncConnection, user: str) -> bool:
-    """Return whether a user has ever logged in."""
-    where = (SESSIONS.c.user == user, SESSIONS.c.kind != SessionKind.LINK)
-    return (await connection.execute(select(exists().where(*where)))).scalar_one()

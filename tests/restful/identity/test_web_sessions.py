@@ -9,6 +9,7 @@ from fastapi import Depends, FastAPI
 from restful.identity import web_sessions
 from restful.identity.principal import Principal, Role
 from restful.routes.access import requires
+from restful.store import users
 from tests.restful.identity import service
 from tests.restful.identity.service import Service, caller, within
 
@@ -142,7 +143,7 @@ def test_a_link_logs_in_once(tmp_path: Path) -> None:
 
     found, log = within(work())
     assert found == [True, None]
-    assert log == [("login", "ok")]
+    assert log == [("link.create", "ok"), ("login", "ok")]
 
 
 @pytest.mark.parametrize("why", ["late", "no link", "unknown", "disabled"])
@@ -178,6 +179,51 @@ def test_the_first_admin_gets_a_link_until_he_has_logged_in(tmp_path: Path) -> N
     assert None not in links
     assert session is not None
     assert after is None
+
+
+@pytest.mark.parametrize("way", ["logged out", "idle"])
+def test_an_admin_without_a_password_who_is_out_gets_another_link(tmp_path: Path, way: str) -> None:
+    async def work() -> Any:
+        async with service.opened(tmp_path) as here:
+            link = await web_sessions.first_admin_link(here.identities)
+            session = await web_sessions.redeem(here.identities, link or "", caller())
+            assert session is not None
+            if way == "idle":
+                here.clock.time += IDLE
+            else:
+                await web_sessions.close(here.identities, session.record, service.ADDRESS)
+            again = await web_sessions.first_admin_link(here.identities)
+            second = await web_sessions.redeem(here.identities, again or "", caller())
+            return session.record.user, second and second.record.user
+
+    first, second = within(work())
+    assert first == second
+
+
+def test_an_admin_who_is_known_at_a_provider_needs_no_link(tmp_path: Path) -> None:
+    async def work() -> Any:
+        async with service.opened(tmp_path) as here:
+            root = await here.add_user("root", Role.ADMIN, password=None)
+            before = await web_sessions.first_admin_link(here.identities)
+            async with here.identities.change() as connection:
+                await users.link(connection, "https://id.example", "42", root.id)
+            return before is None, await web_sessions.first_admin_link(here.identities)
+
+    assert within(work()) == (False, None)
+
+
+def test_a_link_is_for_an_admin_who_is_there(tmp_path: Path) -> None:
+    """Whatever he is called; a user called as the first admin would be stays what he is."""
+
+    async def work() -> Any:
+        async with service.opened(tmp_path) as here:
+            await here.add_user("admin", Role.USER)
+            root = await here.add_user("root", Role.ADMIN, password=None)
+            link = await web_sessions.first_admin_link(here.identities)
+            session = await web_sessions.redeem(here.identities, link or "", caller())
+            return session is not None and session.record.user == root.id
+
+    assert within(work())
 
 
 def test_with_an_admin_there_is_no_link(tmp_path: Path) -> None:
