@@ -66,7 +66,7 @@ class ServedStream:
 
     def _item(self, link: LeadLink, item: JSON) -> None:
         self._taken += 1
-        self._waiting += len(item.get("event", ""))
+        self._waiting += len(item.get("event") or "")
         self._call.item(item)
         if not self._call.buffered:
             self._waiting = 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from broker_config.formats import eventlog
 from minicluster.instance import wire
 from minicluster.instance.errors import JobInactive, JobNotFound, RequestRefused
-from minicluster.instance.output_watch import OutputWatch
+from minicluster.instance.output_watch import OUTPUT, STAGES, OutputWatch, PresentOutput
 from minicluster.instance.streams import Collected, Decoded
 
 if TYPE_CHECKING:
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from minicluster.instance.records import Event, OutputChunk
 
 JSON = Mapping[str, Any]
+
+WATCH_INITIAL_SENTINEL = 2
+"""Flux's flag: behind what is there comes an item without an event."""
 
 
 class JobLogs:
@@ -38,22 +41,48 @@ class JobLogs:
         except RequestRefused as refusal:
             raise_for(jobid, refusal)
 
-    def output(self, jobid: int, after: int) -> JSON:
-        """Return the output that is there, as an item of `follow_output`."""
-        wanted = {"id": jobid, "keys": ["guest.output"], "flags": 0, **_behind(after)}
+    def present_output(self, jobid: int, after: int) -> Stream[JSON]:
+        """Return the output that is there, as items of `follow_output`: read as they are asked for.
+
+        Release 0.1.0, and a Flux without that flag, send all of it at once.
+        """
+        if self._links.engine == "embedded" and not self._numbers_entries(jobid):
+            return Collected([self._whole_output(jobid, after)])
+        if self._links.engine == "flux" and not self._has_output(jobid):
+            return Collected([])
+        watch = self.watch(jobid, OUTPUT, flags=WATCH_INITIAL_SENTINEL)
+        return PresentOutput(watch, lambda: self._whole_output(jobid, after))
+
+    def _numbers_entries(self, jobid: int) -> bool:
+        """Return whether an embedded instance is younger than release 0.1.0."""
+        return "entry" in self._links.rpc(
+            "job-info.lookup", {"id": jobid, "keys": [], "flags": 0, "after": 0}
+        )
+
+    def _has_output(self, jobid: int) -> bool:
+        """Return whether a job has come so far that it has output: real Flux waits for it otherwise."""
+        path, name = STAGES[-1]
+        try:
+            text = self.lookup(jobid, path)
+        except RequestRefused as refusal:
+            if refusal.errnum != errno.ENOENT:
+                raise
+            return False
+        return any(entry["name"] == name for entry in eventlog.events(text))
+
+    def _whole_output(self, jobid: int, after: int) -> JSON:
+        wanted = {"id": jobid, "keys": [OUTPUT], "flags": 0, **_behind(after)}
         try:
             answer = self._links.rpc("job-info.lookup", wanted)
         except RequestRefused as refusal:
             if refusal.errnum != errno.ENOENT:
                 raise
             return {"event": ""}
-        return {**answer, "event": answer["guest.output"]}
+        return {**answer, "event": answer[OUTPUT]}
 
     def follow_output(self, jobid: int, after: int) -> OutputWatch:
         """Follow a job's output; `after`: what lies beside the broker leaves out these entries, if it can."""
-        return OutputWatch(
-            lambda path: self.watch(jobid, path, **(_behind(after) if path == "guest.output" else {}))
-        )
+        return OutputWatch(lambda path: self.watch(jobid, path, **(_behind(after) if path == OUTPUT else {})))
 
     def watch(self, jobid: int, path: str, **more: int) -> Stream[JSON]:
         """Follow an eventlog of a job."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 JSON = Mapping[str, Any]
+OUTPUT = "guest.output"
 EventlogWatch = Callable[[str], Stream[JSON]]
 
 STAGES = (("eventlog", "start"), ("guest.exec.eventlog", "shell.init"))
@@ -57,7 +58,7 @@ class OutputWatch:
             if source is None or not _reaches(source, name):
                 self.close()
                 return
-        self._turn_to("guest.output")
+        self._turn_to(OUTPUT)
 
     def _turn_to(self, path: str) -> Stream[JSON] | None:
         with self._lock:
@@ -84,3 +85,43 @@ class OutputWatch:
 
 def _reaches(source: Stream[JSON], name: str) -> bool:
     return any(entry["name"] == name for item in source for entry in eventlog.events(item["event"]))
+
+
+class PresentOutput:
+    """The items of `guest.output` that are there: those of a watch up to the one without an event.
+
+    `whole` returns all of them as one, for an instance that does not know the flag.
+    """
+
+    def __init__(self, watch: Stream[JSON], whole: Callable[[], JSON]) -> None:
+        self._watch = watch
+        self._whole = whole
+
+    def __iter__(self) -> Iterator[JSON]:
+        return self
+
+    def __next__(self) -> JSON:
+        try:
+            item = next(self._watch)
+        except RequestRefused as refusal:
+            if refusal.errnum == errno.ENOENT:
+                raise StopIteration from None
+            if refusal.errnum != errno.EPROTO:
+                raise
+            item = self._whole()
+        if item.get("event") is not None:
+            return item
+        self.close()
+        raise StopIteration
+
+    def close(self) -> None:
+        """End the request."""
+        self._watch.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

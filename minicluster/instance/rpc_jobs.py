@@ -146,10 +146,8 @@ class RpcJobs:
     def output(self, jobid: int, *, follow: bool = False, after: int = -1) -> Stream[OutputChunk]:
         """A job's output."""
         self._logs.eventlog(jobid)
-        decode = OutputDecoder(jobid, after)
-        if follow:
-            return Decoded(self._logs.follow_output(jobid, after), decode)
-        return Collected(decode(self._logs.output(jobid, after)))
+        read = self._logs.follow_output if follow else self._logs.present_output
+        return Decoded(read(jobid, after), OutputDecoder(jobid, after))
 
 
 def _listed(links: SharedLinks, which: JobFilter, limit: int) -> list[Job]:

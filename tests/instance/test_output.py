@@ -1,10 +1,20 @@
-"""The output of a job behind an entry, from a broker that leaves out the others, or that sends all."""
+"""The output of a job: behind an entry, and what there is now, from brokers that can do so or not."""
 
 from __future__ import annotations
 
+import errno
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self, cast
+
 import pytest
 
-from minicluster.instance.job_logs import OutputDecoder
+from minicluster.instance.errors import RequestRefused
+from minicluster.instance.job_logs import JobLogs, OutputDecoder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from minicluster.instance.links.shared import SharedLinks
 
 
 def line(text: str) -> str:
@@ -28,3 +38,93 @@ def test_what_is_behind_an_entry_has_the_same_numbers_from_every_broker(items: l
     decode = OutputDecoder(7, after=1)
     chunks = [chunk for item in items for chunk in decode(item)]
     assert [(chunk.sequence, chunk.data) for chunk in chunks] == [(2, b"b"), (3, b"c")]
+
+
+class Watch:
+    """A watch that goes on for ever behind its items, unless they end with a refusal."""
+
+    def __init__(self, *items: Any) -> None:
+        self.items = list(items)
+        self.closed = False
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        item = self.items.pop(0)
+        if isinstance(item, RequestRefused):
+            raise item
+        return item
+
+    def close(self) -> None:
+        self.closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+SHELL = '{"timestamp":1.0,"name":"shell.init"}\n'
+
+
+@dataclass
+class Links:
+    """A broker that is watched, or answers with all of an output."""
+
+    engine: str
+    watch: Watch
+    young: bool = True
+    """Whether it numbers entries, as releases after 0.1.0 do."""
+    log: str = SHELL
+    """What the execution has noted."""
+    asked: list[Any] = field(default_factory=list)
+
+    def stream(self, topic: str, payload: Any) -> Watch:
+        self.asked.append((topic, payload["flags"]))
+        return self.watch
+
+    def rpc(self, topic: str, payload: Any) -> Any:
+        self.asked.append((topic, payload["keys"]))
+        if not payload["keys"]:
+            return {"id": payload["id"], **({"entry": 1} if self.young else {})}
+        if payload["keys"] == ["guest.exec.eventlog"]:
+            return {"guest.exec.eventlog": self.log}
+        return {"id": payload["id"], "guest.output": "all of it"}
+
+
+def refusal(errnum: int) -> RequestRefused:
+    return RequestRefused("job-info.eventlog-watch", errnum, "")
+
+
+END = {"event": None}
+PRESENT = {
+    "marked": (Links("flux", Watch({"event": "a"}, {"event": "b"}, END, {"event": "c"})), ["a", "b"]),
+    "none yet": (Links("flux", Watch(refusal(errno.ENOENT))), []),
+    "waits for resources": (Links("flux", Watch(), log=""), []),
+    "a Flux that does not know the flag": (Links("flux", Watch(refusal(errno.EPROTO), END)), ["all of it"]),
+    "embedded": (Links("embedded", Watch({"event": "a"}, END)), ["a"]),
+    "0.1.0": (Links("embedded", Watch(), young=False), ["all of it"]),
+}
+
+
+@pytest.mark.parametrize(("links", "shown"), PRESENT.values(), ids=PRESENT)
+def test_what_is_there_ends_though_the_job_goes_on(links: Links, shown: list[str]) -> None:
+    with JobLogs(cast("SharedLinks", links)).present_output(7, -1) as items:
+        assert [item["event"] for item in items] == shown
+    assert links.watch.closed or not any(topic.endswith("watch") for topic, _ in links.asked)
+
+
+def test_what_is_there_is_read_as_it_is_asked_for() -> None:
+    links = Links("flux", Watch({"event": "a"}, {"event": "b"}, END))
+    items = JobLogs(cast("SharedLinks", links)).present_output(7, -1)
+    assert next(items)["event"] == "a"
+    assert len(links.watch.items) == 2
+    assert links.asked[-1] == ("job-info.eventlog-watch", 2)
+
+
+def test_another_refusal_is_raised() -> None:
+    links = Links("flux", Watch(refusal(errno.EPERM)))
+    with pytest.raises(RequestRefused):
+        next(JobLogs(cast("SharedLinks", links)).present_output(7, -1))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 JSON = dict[str, Any]
 OUTPUT = "guest.output"
 DECODE = 1  # lookup flag: answer jobspec and R as objects
+INITIAL_SENTINEL = 2  # watch flag: an item without an event behind what is there
 _JOBS_AT_ONCE = 50  # of a journal's history
 _BATCH = 4  # chunks read at a time: with 256 KiB a chunk, 1 MiB
 
@@ -98,6 +99,7 @@ class JobInfo:
     def watch(self, request: RpcRequest) -> AsyncIterator[JSON]:
         """job-info.eventlog-watch: a log's lines, and new ones until the job is inactive.
 
+        With the flag INITIAL_SENTINEL an item without an event comes behind those that are there.
         Not in Flux: with `after` those behind that entry, each with its number as `entry`.
         """
         if "after" in request.payload:
@@ -113,6 +115,9 @@ class JobInfo:
         self._manager.commits.write()
         entry, seq = self._behind(jobid, path, first)
         async for item in self._watch(request, seq):
+            if item["event"] is None:
+                yield item
+                continue
             if entry >= first:
                 yield {**item, "entry": entry}
             entry += 1
@@ -123,6 +128,7 @@ class JobInfo:
         self._known(jobid)
         if path not in (MAIN, EXEC, OUTPUT):
             raise RpcError(errno.ENOENT)
+        sentinel = bool(request.payload.get("flags", 0) & INITIAL_SENTINEL)
         while True:
             ended = jobid not in self._manager.active
             self._manager.commits.write()
@@ -131,6 +137,10 @@ class JobInfo:
                 yield {"event": line, "seq": seq}
                 after = max(after, seq)
             if not lines:
+                if sentinel:
+                    sentinel = False
+                    yield {"event": None}
+                    continue  # something may have been written meanwhile
                 if ended:
                     return
                 await self._manager.watchers.changed(jobid)

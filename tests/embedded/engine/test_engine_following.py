@@ -77,6 +77,34 @@ def test_output_can_be_followed_from_where_one_was(bench: Any) -> None:
     assert [event["context"]["data"] for event in events] == ["38\n", "39\n"]
 
 
+@pytest.mark.parametrize(
+    ("more", "before"),
+    [
+        pytest.param({}, ["header", "one\n", "two\n"], id="all"),
+        pytest.param({"after": 1}, ["two\n"], id="behind an entry"),
+    ],
+)
+def test_the_end_of_what_is_there_is_marked(bench: Any, more: dict[str, int], before: list[str]) -> None:
+    """Once, with Flux's flag: behind what was written before, and in front of what comes then."""
+    job = bench.submit()
+    for line in (b"one\n", b"two\n"):
+        bench.engine.events.output(job, 0, "stdout", line)
+
+    async def scenario() -> list[str]:
+        found: list[str] = []
+        watched = bench.call("job-info.eventlog-watch", id=job, path="guest.output", flags=2, **more)
+        async for item in watched:
+            if item["event"] is None:
+                found.append("mark")
+                bench.engine.events.output(job, 0, "stdout", b"three\n")
+                bench.finish(job)
+            else:
+                found.append(json.loads(item["event"])["context"].get("data", "header"))
+        return found
+
+    assert asyncio.run(scenario()) == [*before, "mark", "three\n"]
+
+
 def test_output_with_zeros_travels_as_base64(bench: Any) -> None:
     """As text each zero would take seven bytes of a frame."""
     job = bench.submit()
