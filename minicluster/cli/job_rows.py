@@ -39,7 +39,7 @@ def rows(instance: Instance, jobs: Sequence[Job]) -> list[JobRow]:
             return why(job, around)
         return _begun(job)
 
-    return [_row(job, info(job), user(job.userid, here=here)) for job in jobs]
+    return [_row(job, info(job), job.owner or user(job.userid, here=here)) for job in jobs]
 
 
 def dumped_rows(jobs: Iterable[Job]) -> list[JobRow]:

@@ -33,6 +33,8 @@ class JobStatus:
     t_submit: float
     owner: str | None = None
     """The user's id; None: it was submitted inside the instance."""
+    owner_name: str | None = None
+    """The user's name; None where he was deleted, too."""
     name: str = ""
     result: str | None = None
     """COMPLETED, FAILED, CANCELED or TIMEOUT; None before the end."""

@@ -80,6 +80,8 @@ class Job:
     annotations: Mapping[str, Any] = field(default_factory=dict)
     attributes: Mapping[str, Any] | None = None
     """Those of `attributes.user`; None in a listing."""
+    owner: str = ""
+    """The user's name, where a service has users of its own; else `userid` is one of the cluster's."""
 
     @property
     def returncode(self) -> int | None:

@@ -92,6 +92,7 @@ def job_of(status: JobStatus, userid: int) -> Job:
         exception=status.exception,
         dependencies=status.dependencies,
         annotations=status.annotations,
+        owner=status.owner_name or status.owner or "",
     )
 
 

@@ -6,9 +6,11 @@ Ids are in F58 (`id`), and in decimals as a text (`number`): they exceed 2^53, u
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
+from pydantic_core import to_json
 
 from broker_config.formats.errors import JobIdError
 from broker_config.formats.jobid import f58, parse
@@ -39,6 +41,7 @@ class JobView(BaseModel):
     number: str = Field(description="The same id in decimals.", examples=["1234567890123456789"])
     cluster: str
     owner: str | None = Field(description="The user's id; null: it was submitted inside the instance.")
+    owner_name: str | None = Field(description="The user's name; null where he was deleted, too.")
     name: str
     state: str = Field(description="DEPEND, PRIORITY, SCHED, RUN, CLEANUP or INACTIVE (RFC 21).")
     result: str | None = Field(description="COMPLETED, FAILED, CANCELED or TIMEOUT; null before the end.")
@@ -70,7 +73,13 @@ class JobPage(BaseModel):
     next: str | None = Field(description="The cursor of the next page; null: it was the last one.")
 
 
-def view(record: JobRecord, cluster: str) -> JSON:
+@lru_cache(maxsize=4096)
+def encoded(record: JobRecord, cluster: str, owner_name: str | None) -> bytes:
+    """Return a job as JSON: most of a listing were in one before, and have not changed."""
+    return to_json(view(record, cluster, owner_name), inf_nan_mode="null")
+
+
+def view(record: JobRecord, cluster: str, owner_name: str | None) -> JSON:
     """Return a job as a client gets it."""
     result = record.result
     exception = None
@@ -85,6 +94,7 @@ def view(record: JobRecord, cluster: str) -> JSON:
         "number": str(record.id),
         "cluster": cluster,
         "owner": record.owner or None,
+        "owner_name": owner_name,
         "name": record.name,
         "state": record.state.name,
         "result": None if result is None else result.name,

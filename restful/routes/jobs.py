@@ -15,9 +15,10 @@ from restful.errors import FieldError, HttpProblem
 from restful.identity.principal import Principal
 from restful.jobs import schema
 from restful.jobs.listing import ListingQuery
-from restful.jobs.views import JobPage, JobView, view
+from restful.jobs.views import JobPage, JobView
 from restful.routes.answers import WITH_BODY, answers, body, body_schema, json_answer
 from restful.routes.asker import asker, services_of
+from restful.routes.job_answers import job_answer, page_answer
 
 if TYPE_CHECKING:
     from restful.jobs.jobs import JobService
@@ -173,13 +174,13 @@ async def listing(
 ) -> Response:
     """List jobs by pages, latest first."""
     page = await jobs_of(request).page(principal, cluster, ListingQuery(**query.model_dump()))
-    return json_answer({"jobs": [view(each, cluster) for each in page.records], "next": page.next})
+    return await page_answer(request, page, cluster)
 
 
 @router.get("/jobs/{id}", summary="One job", responses=answers(JobView))
 async def job(request: Request, cluster: str, id: JobId, principal: JobsReader) -> Response:  # noqa: A002 - the path's name
     """Return a job as it is now, or as it was when it ended."""
-    return json_answer(view(await jobs_of(request).get(principal, cluster, id), cluster))
+    return await job_answer(request, await jobs_of(request).get(principal, cluster, id), cluster)
 
 
 @router.get(
@@ -217,7 +218,8 @@ _ACTS = (*WITH_BODY, "ended", "conflict", "busy", "instance-away", "instance-ref
 async def cancel(request: Request, cluster: str, id: JobId, principal: Canceling) -> Response:  # noqa: A002 - the path's name
     """Cancel a job that has not ended."""
     sent = await body(request, schema.GivenReason, optional=True)
-    return json_answer(view(await jobs_of(request).cancel(principal, cluster, id, sent.reason), cluster), 202)
+    found = await jobs_of(request).cancel(principal, cluster, id, sent.reason)
+    return await job_answer(request, found, cluster, 202)
 
 
 @router.post(
@@ -230,7 +232,8 @@ async def cancel(request: Request, cluster: str, id: JobId, principal: Canceling
 async def kill(request: Request, cluster: str, id: JobId, principal: Canceling) -> Response:  # noqa: A002 - the path's name
     """Send a signal to every task of a running job."""
     sent = await body(request, schema.Kill, optional=True)
-    return json_answer(view(await jobs_of(request).kill(principal, cluster, id, sent.signal), cluster), 202)
+    found = await jobs_of(request).kill(principal, cluster, id, sent.signal)
+    return await job_answer(request, found, cluster, 202)
 
 
 @router.post(

@@ -129,6 +129,7 @@ def _view(job: Job) -> dict[str, Any]:
         "number": str(job.id),
         "cluster": "mc",
         "owner": "01U",
+        "owner_name": "alice",
         "name": job.name,
         "state": job.state.name,
         "result": JobResult(result).name if result else None,

@@ -57,6 +57,7 @@ def test_a_job_from_submit_to_its_output(call: Call, cluster: FakeCluster) -> No
     assert call("wait", "mc", jobid) == (0, f"{jobid}: COMPLETED\n", "")
     (row,) = json.loads(call("jobs", "mc", "--all", "-o", "json")[1])
     assert (row["id"], row["state"], row["command"]) == (jobid, "COMPLETED", ["echo", "hello"])
+    assert row["user"] == "alice"  # as the server calls him, whoever runs the command
 
 
 def test_what_the_fields_do_not_have_goes_as_a_jobspec(call: Call, cluster: FakeCluster) -> None:
