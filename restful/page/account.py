@@ -1,34 +1,24 @@
-"""One's password and personal tokens."""
-
-from dataclasses import dataclass
-from typing import Any
+"""One's password, logins and personal tokens."""
 
 from fastapi import APIRouter, Request, Response
 
 from restful.errors import FieldError, HttpProblem
-from restful.identity import personal_tokens, user_changes
+from restful.identity import personal_tokens, session_changes, user_changes
 from restful.identity.personal_tokens import TokenWish
 from restful.page import forms
 from restful.page.browser_sessions import BrowserSession, LoggedIn, PostedForm, PostedHere
+from restful.page.form_state import EMPTY, FormState, form_page, refused
 from restful.page.page_route import PageRoute
-from restful.page.responses import page, see_other, words
+from restful.page.responses import page, see_other
 from restful.routes.access import CallerHere, IdentitiesHere, identities_of
 from restful.routes.me import TokenRequest
-from restful.store import tokens, users
+from restful.store import sessions, tokens, users
 from restful.store.tokens import CredentialKind
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 DAY = 86_400
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedForm:
-    """A form that was refused: it is shown again, with what was wrong."""
-
-    section: str
-    """"tokens" or "password"."""
-    problem: HttpProblem
+EXPECTED = {"name": "a name of one line"}
 
 
 @router.get("/account")
@@ -38,29 +28,30 @@ async def account(request: Request, session: LoggedIn) -> Response:
 
 
 async def account_page(
-    request: Request, session: BrowserSession, refused: RefusedForm | None = None
+    request: Request, session: BrowserSession, section: str = "", form: FormState = EMPTY
 ) -> Response:
-    """Return the page, with a form that was refused."""
+    """Return the page, with a form of a section that was refused: "password", "sessions" or "tokens"."""
     identities, principal = identities_of(request), session.principal
     async with identities.database.read() as connection:
         user = await users.by_id(connection, principal.user)
         linked = await users.linked(connection, principal.user)
         own = await tokens.of_user(connection, principal.user, CredentialKind.PERSONAL)
-    settings, problem = identities.settings, refused.problem if refused is not None else None
-    values: dict[str, Any] = {
+        logins = await sessions.of_user(connection, principal.user, identities.now())
+    settings = identities.settings
+    values = {
         "session": session,
         "has_password": user is not None and user.password is not None,
         "linked": linked,
+        "sessions": logins,
         "tokens": [each for each in own if each.good(identities.now())],
         "scopes": sorted(principal.scopes),
         "days": int(settings.token_lifetime // DAY),
         "days_max": int(settings.token_lifetime_max // DAY),
         "password_length": settings.password_length_min,
-        "refused": refused.section if refused is not None else "",
-        "problem": words(problem) if problem is not None else [],
+        "refused": section,
+        "none_sent": EMPTY,
     }
-    status, headers = (problem.status, problem.headers) if problem is not None else (200, {})
-    return page("account.html", values, status, headers)
+    return form_page("account.html", values, form)
 
 
 @router.post("/password")
@@ -77,7 +68,7 @@ async def password(
         else:
             await user_changes.set_first_password(identities, principal, new)
     except HttpProblem as problem:
-        return await account_page(request, sent.session, RefusedForm("password", problem))
+        return await account_page(request, sent.session, "password", refused(sent.form, problem))
     return see_other("/account#password")
 
 
@@ -87,7 +78,8 @@ async def create_token(request: Request, sent: PostedHere, identities: Identitie
     try:
         new = await personal_tokens.create(identities, sent.session.principal, _wish(sent))
     except HttpProblem as problem:
-        return await account_page(request, sent.session, RefusedForm("tokens", problem))
+        form = refused(sent.form, problem, {"expires_in": "days"}, "scopes")
+        return await account_page(request, sent.session, "tokens", form)
     return page("token.html", {"session": sent.session, "token": new.record, "text": new.text}, 201)
 
 
@@ -97,11 +89,30 @@ async def revoke_token(request: Request, sent: PostedHere, identities: Identitie
     try:
         await personal_tokens.revoke(identities, sent.session.principal, sent.form.one("token")[:26])
     except HttpProblem as problem:
-        return await account_page(request, sent.session, RefusedForm("tokens", problem))
+        return await account_page(request, sent.session, "tokens", refused(sent.form, problem))
     return see_other("/account#tokens")
 
 
+@router.post("/sessions/end")
+async def end_session(request: Request, sent: PostedHere, identities: IdentitiesHere) -> Response:
+    """End one of one's logins."""
+    try:
+        await session_changes.end(identities, sent.session.principal, sent.form.one("session")[:26])
+    except HttpProblem as problem:
+        return await account_page(request, sent.session, "sessions", refused(sent.form, problem))
+    return see_other("/account#sessions")
+
+
+@router.post("/sessions/end-others")
+async def end_other_sessions(sent: PostedHere, identities: IdentitiesHere) -> Response:
+    """End all of one's logins but the one that asks."""
+    await session_changes.end_others(identities, sent.session.principal)
+    return see_other("/account#sessions")
+
+
 @router.get("/password")
+@router.get("/sessions/end")
+@router.get("/sessions/end-others")
 @router.get("/tokens")
 @router.get("/tokens/revoke")
 async def again() -> Response:
@@ -116,9 +127,9 @@ def _require_same(new: str, again: str) -> None:
 
 
 def _wish(sent: PostedForm) -> TokenWish:
-    days = forms.number(sent.form.one("days"))
-    if not isinstance(days, int) or days < 1:
-        raise HttpProblem("invalid", "", (FieldError("days", "a whole number from 1 on is needed"),))
+    days = forms.days(sent.form)
+    if not sent.form.many("scopes"):
+        raise HttpProblem("invalid", "", (FieldError("scopes", "choose one at least"),))
     values = {"name": sent.form.one("name"), "scopes": sent.form.many("scopes")}
-    wanted = forms.validated(TokenRequest, values)
+    wanted = forms.validated(TokenRequest, values, EXPECTED)
     return TokenWish(wanted.name, wanted.scopes, float(days * DAY))

@@ -12,6 +12,7 @@ from restful.errors import FieldError, HttpProblem
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pydantic_core import ErrorDetails
     from starlette.requests import Request
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -37,6 +38,10 @@ class SentForm:
             raise HttpProblem("malformed", f"the field {name} is there twice")
         return found[0] if found else ""
 
+    def texts(self) -> Sequence[tuple[str, str]]:
+        """Return all names and texts."""
+        return self._fields
+
     def many(self, name: str) -> list[str]:
         """Return the texts of fields of the same name, as of checkboxes."""
         return [value for key, value in self._fields if key == name]
@@ -57,16 +62,42 @@ async def read(request: Request) -> SentForm:
     return SentForm(fields)
 
 
-def validated(model: type[Model], values: Mapping[str, object]) -> Model:
-    """Return what a form means. Raises HttpProblem "invalid" with each field that is not right."""
+def validated(
+    model: type[Model], values: Mapping[str, object], expected: Mapping[str, str] | None = None
+) -> Model:
+    """Return what a form means. Raises HttpProblem "invalid" with each field that is not right.
+
+    `expected` has words in place of a regular expression, by the field's name.
+    """
     try:
         return model.model_validate(values)
     except ValidationError as error:
         errors = tuple(
-            FieldError("/".join(map(str, each["loc"])) or "form", each["msg"].removeprefix("Value error, "))
+            FieldError("/".join(map(str, each["loc"])) or "form", _message(each, expected or {}))
             for each in error.errors(include_url=False, include_input=False)[:20]
         )
         raise HttpProblem("invalid", "", errors) from None
+
+
+def _message(error: ErrorDetails, expected: Mapping[str, str]) -> str:
+    words = expected.get(str(error["loc"][0])) if error["loc"] else None
+    if words is not None and error["type"] in {"string_pattern_mismatch", "string_too_short"}:
+        return f"needed is {words}"
+    return error["msg"].removeprefix("Value error, ")
+
+
+def require_sure(form: SentForm) -> None:
+    """Raise HttpProblem "invalid" unless the box is ticked without which nothing is deleted."""
+    if form.one("sure") != "yes":
+        raise HttpProblem("invalid", "", (FieldError("sure", "tick the box: this cannot be undone"),))
+
+
+def days(form: SentForm) -> int:
+    """Return the number of days in the field `days`. Raises HttpProblem "invalid"."""
+    found = number(form.one("days"))
+    if not isinstance(found, int) or found < 1:
+        raise HttpProblem("invalid", "", (FieldError("days", "a whole number from 1 on is needed"),))
+    return found
 
 
 def number(text: str) -> int | str:

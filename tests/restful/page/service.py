@@ -12,6 +12,7 @@ import httpx2
 
 from minicluster.database import open_database
 from restful.app import create_app
+from restful.identity.cookies import policy
 from restful.identity.identities import open_identities
 from restful.identity.scopes import GrantRole
 from restful.page.routes import router
@@ -101,6 +102,11 @@ class Page:
     def issuer(self) -> str:
         """Where it is reached."""
         return self.users.identities.settings.issuer
+
+    @property
+    def cookie(self) -> str:
+        """What a browser's cookie is called."""
+        return policy(self.issuer).name
 
 
 @contextlib.asynccontextmanager
