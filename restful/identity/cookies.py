@@ -7,7 +7,7 @@ Over HTTP on loopback it has the port in its name, as cookies do not know ports,
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -26,11 +26,17 @@ class CookiePolicy:
     """Of the page: scheme, host and port."""
     name: str
     secure: bool
+    same_site: str
+
+    @property
+    def attempt(self) -> CookiePolicy:
+        """The policy of a login under way at a provider: its page leads back here, so it is never Strict."""
+        return replace(self, name=f"{self.name}-oidc", same_site="Lax")
 
     def header(self, value: str) -> str:
         """Return a Set-Cookie header; the session's end is the server's business, so it has no age."""
-        protection = "Secure; SameSite=Lax" if self.secure else "SameSite=Strict"
-        return f"{self.name}={value}; Path=/; HttpOnly; {protection}"
+        secure = "Secure; " if self.secure else ""
+        return f"{self.name}={value}; Path=/; HttpOnly; {secure}SameSite={self.same_site}"
 
     def removal(self) -> str:
         """Return the header that takes the cookie away."""
@@ -52,8 +58,8 @@ def policy(issuer: str) -> CookiePolicy:
     address = urlsplit(issuer)
     origin = f"{address.scheme}://{address.netloc}"
     if address.scheme == "https":
-        return CookiePolicy(origin, "__Host-mc", secure=True)
-    return CookiePolicy(origin, f"mc-{address.port or 80}", secure=False)
+        return CookiePolicy(origin, "__Host-mc", secure=True, same_site="Lax")
+    return CookiePolicy(origin, f"mc-{address.port or 80}", secure=False, same_site="Strict")
 
 
 def same_origin(headers: Mapping[str, str], origin: str) -> bool:

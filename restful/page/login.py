@@ -1,5 +1,8 @@
 """Log in by name and password or by a link, and log out."""
 
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
 from fastapi import APIRouter, Request, Response
 
 from restful.errors import HttpProblem
@@ -10,6 +13,7 @@ from restful.page.forms import SentForm, next_path
 from restful.page.page_route import PageRoute
 from restful.page.responses import page, see_other, words
 from restful.routes.access import CallerHere, IdentitiesHere, caller_of, identities_of
+from restful.routes.asker import services_of
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -17,15 +21,17 @@ MAX_TOKEN = 200
 """Characters of a link's token."""
 LINK_REFUSED = (
     "This link was used before, has expired, or was not copied as a whole.",
-    "Start `minicluster serve` again: it prints another link, as long as no admin can log in.",
+    "Ask an admin for another one.",
+    "Can no admin log in? Start `minicluster serve` again: it prints another link.",
+    "On Kubernetes `minicluster rest-api admin-link` does.",
     "If you have a name and a password here, log in with them.",
 )
 
 
 @router.get("/login")
-async def login_form(next: str = "/") -> Response:  # noqa: A002 - the parameter's name
+async def login_form(request: Request, next: str = "/") -> Response:  # noqa: A002 - the parameter's name
     """Show the form."""
-    return page("login.html", {"name": "", "next": next_path(next), "problem": []})
+    return login_page(request, next_path(next))
 
 
 @router.post("/login")
@@ -35,9 +41,9 @@ async def login(request: Request, form: OwnForm, identities: IdentitiesHere, cal
     try:
         user = await logins.authenticate(identities, name, form.one("password"), caller)
     except HttpProblem as problem:
-        return _refused(form, words(problem), problem)
+        return _refused(request, form, words(problem), problem)
     if user is None:
-        return _refused(form, [logins.REFUSED], HttpProblem("forbidden"))
+        return _refused(request, form, [logins.REFUSED], HttpProblem("forbidden"))
     session = await web_sessions.open_session(identities, user, caller)
     return await _logged_in(request, session, next_path(form.one("next")))
 
@@ -72,14 +78,31 @@ async def logout_again() -> Response:
     return see_other("/")
 
 
-def _refused(form: SentForm, problem: list[str], reason: HttpProblem) -> Response:
-    values = {"name": form.one("name")[:100], "next": next_path(form.one("next")), "problem": problem}
-    return page("login.html", values, reason.status, reason.headers)
+def login_page(
+    request: Request, path: str, name: str = "", problem: Sequence[str] = (), status: int = 200
+) -> Response:
+    """Return the page to log in by; behind the login a path is gone on with."""
+    logins_there = services_of(request).oidc
+    provider = urlsplit(logins_there.provider.issuer).netloc if logins_there is not None else ""
+    values = {"name": name, "next": path, "problem": problem, "provider": provider}
+    return page("login.html", values, status)
+
+
+def _refused(request: Request, form: SentForm, problem: list[str], reason: HttpProblem) -> Response:
+    path = next_path(form.one("next"))
+    answer = login_page(request, path, form.one("name")[:100], problem, reason.status)
+    answer.headers.update(reason.headers)
+    return answer
 
 
 async def _logged_in(request: Request, session: WebSession, path: str) -> Response:
-    """Return the cookie of a new session; the one that this browser had is ended."""
+    """Return the cookie of a new session."""
+    await end_former(request)
+    return see_other(path, {"Set-Cookie": policy_of(request).header(session.cookie)})
+
+
+async def end_former(request: Request) -> None:
+    """End the session that a browser had before it logged in."""
     before = await record_of(request)
     if before is not None:
         await web_sessions.close(identities_of(request), before, caller_of(request).address)
-    return see_other(path, {"Set-Cookie": policy_of(request).header(session.cookie)})

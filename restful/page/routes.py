@@ -3,7 +3,17 @@
 from fastapi import APIRouter, Response
 
 from restful.errors import HttpProblem
-from restful.page import account, device, job_form, job_list, job_output, job_page, job_ticks, login
+from restful.page import (
+    account,
+    device,
+    job_form,
+    job_list,
+    job_output,
+    job_page,
+    job_ticks,
+    login,
+    provider_login,
+)
 from restful.page.page_route import PageRoute
 from restful.page.responses import HEADERS
 from restful.page.static_files import BY_PATH
@@ -23,5 +33,8 @@ async def static_file(digest: str, name: str) -> Response:
 
 
 router.include_router(_static)
-for each in (login, job_list, job_ticks, job_form, job_page, job_output, account, device):
+for each in (
+    *(login, provider_login, job_list, job_ticks, job_form, job_page, job_output),
+    *(account, device),
+):
     router.include_router(each.router)
