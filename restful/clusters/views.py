@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
+from broker_config.formats import hostlist
+from broker_config.formats.errors import HostlistError
 from minicluster.instance.errors import RequestRefused
 from restful import audit
 from restful.clusters import snapshots
 from restful.clusters.snapshots import CachedSnapshot, NodesSnapshot, QueuesSnapshot
 from restful.errors import HttpProblem
+from restful.store import job_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
     from minicluster.instance.port import Instance
     from restful.clusters.access import ClusterAccess
     from restful.clusters.cluster import ServedCluster
     from restful.clusters.follower import Context
     from restful.identity.principal import Principal
+    from restful.store.job_counts import QueueDepth
 
 T = TypeVar("T")
 
@@ -29,6 +35,15 @@ class Snapshots(NamedTuple):
 
     nodes: CachedSnapshot[NodesSnapshot]
     queues: CachedSnapshot[QueuesSnapshot]
+
+
+class ClusterJobCounts(NamedTuple):
+    """The jobs of a cluster that have not ended: everybody's for operators there, else one's own."""
+
+    everybody: bool
+    by_queue: Mapping[str, QueueDepth]
+    by_host: Mapping[str, int]
+    """How many run on each node."""
 
 
 class ClusterViews:
@@ -55,6 +70,16 @@ class ClusterViews:
         """Return its queues, and whether the numbers of everybody's jobs may be seen."""
         cluster, scopes = await self._access.cluster(principal, name, "clusters:read")
         return await self._of(cluster).queues.get(), "jobs:read:all" in scopes
+
+    async def active_jobs(self, principal: Principal, name: str) -> ClusterJobCounts:
+        """Return how many jobs wait and run there."""
+        cluster, scopes = await self._access.cluster(principal, name, "jobs:read")
+        everybody = "jobs:read:all" in scopes
+        owner = None if everybody else principal.user
+        async with self._context.database.read() as connection:
+            by_queue = await job_counts.by_queue(connection, cluster.id, owner)
+            nodelists = await job_counts.by_nodelist(connection, cluster.id, owner)
+        return ClusterJobCounts(everybody, by_queue, _by_host(nodelists))
 
     async def drain(self, principal: Principal, name: str, host: str, reason: str) -> None:
         """Give a node no new work."""
@@ -122,6 +147,17 @@ class ClusterViews:
                 CachedSnapshot(lambda: call(snapshots.queues), age, now),
             )
         return found
+
+
+def _by_host(nodelists: Iterable[tuple[str, int]]) -> Counter[str]:
+    """Return how many jobs each host has. Lists that cannot be read, or are too long, are left out."""
+    found, left = Counter[str](), hostlist.MAX_HOSTS
+    for nodelist, jobs in nodelists:
+        with contextlib.suppress(HostlistError):
+            hosts = hostlist.decode(nodelist, left)
+            left -= len(hosts)
+            found.update(dict.fromkeys(hosts, jobs))
+    return found
 
 
 DEFAULT_QUEUE = "default"

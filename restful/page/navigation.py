@@ -20,6 +20,7 @@ class NavigationEntry(NamedTuple):
 ENTRIES = [
     NavigationEntry("/jobs", "Jobs", "jobs:read"),
     NavigationEntry("/jobs/new", "Submit", "jobs:submit"),
+    NavigationEntry("/nodes", "Nodes", "clusters:read"),
     NavigationEntry("/account", "Account"),
 ]
 

@@ -42,7 +42,7 @@ class PageRoute(APIRoute):
             except LoginNeeded:
                 return _to_login(request)
             except Exception as error:
-                problem = _problem_of(error)
+                problem = problem_of(error)
                 if problem.type == "internal":
                     log.exception("%s %s failed", request.method, ascii(request.url.path[:200]))
                 return problem_page(problem)
@@ -66,7 +66,8 @@ def _asked(request: Request) -> str:
     return f"{request.url.path}?{query}" if query else request.url.path
 
 
-def _problem_of(error: Exception) -> HttpProblem:
+def problem_of(error: Exception) -> HttpProblem:
+    """Return the problem that an error is."""
     match error:
         case HttpProblem():
             return error

@@ -12,6 +12,7 @@ from restful.page import (
     job_page,
     job_ticks,
     login,
+    nodes,
     provider_login,
 )
 from restful.page.page_route import PageRoute
@@ -35,6 +36,6 @@ async def static_file(digest: str, name: str) -> Response:
 router.include_router(_static)
 for each in (
     *(login, provider_login, job_list, job_ticks, job_form, job_page, job_output),
-    *(account, device),
+    *(nodes, account, device),
 ):
     router.include_router(each.router)

@@ -18,6 +18,7 @@ from restful.routes.asker import asker, services_of
 
 if TYPE_CHECKING:
     from minicluster.instance.records import QueueStats, QueueStatus
+    from restful.services import Services
 
 router = APIRouter(prefix="/v2/clusters/{cluster}", tags=["queues"])
 
@@ -74,6 +75,19 @@ def _counts(stats: QueueStats) -> dict[str, int]:
     return {"pending": stats.pending, "running": stats.running, "inactive": stats.inactive}
 
 
+async def numbers(services: Services, principal: Principal, cluster: str) -> dict[str, Any]:
+    """Return the members of StatsView."""
+    found, everybody = await services.views.queues(principal, cluster)
+    own: dict[str, int] = {}
+    if principal.may("jobs:read"):
+        for state in CountsView.model_fields:
+            own[state] = await services.jobs.count(principal, cluster, ListingQuery(state=[state]))
+    return {
+        "own": own or dict.fromkeys(CountsView.model_fields, 0),
+        "all": _counts(found.stats) if everybody else None,
+    }
+
+
 @router.get(
     "/queues",
     summary="List queues",
@@ -92,18 +106,7 @@ async def queues(request: Request, cluster: str, principal: ClusterReader) -> Re
 )
 async def stats(request: Request, cluster: str, principal: ClusterReader) -> Response:
     """Return how many jobs you have; for operators also how many there are."""
-    services = services_of(request)
-    found, everybody = await services.views.queues(principal, cluster)
-    own: dict[str, int] = {}
-    if principal.may("jobs:read"):
-        for state in CountsView.model_fields:
-            own[state] = await services.jobs.count(principal, cluster, ListingQuery(state=[state]))
-    return json_answer(
-        {
-            "own": own or dict.fromkeys(CountsView.model_fields, 0),
-            "all": _counts(found.stats) if everybody else None,
-        }
-    )
+    return json_answer(await numbers(services_of(request), principal, cluster))
 
 
 _ACTS = (*WITH_BODY, "conflict", "busy", "instance-away", "instance-refused")
