@@ -81,11 +81,15 @@ class Replica:
 
 @contextlib.asynccontextmanager
 async def replica(
-    url: str, *specs: ClusterSpec, limits: ClusterLimits = FAST, now: Callable[[], float] = time.time
+    url: str,
+    *specs: ClusterSpec,
+    limits: ClusterLimits = FAST,
+    now: Callable[[], float] = time.time,
+    **identity: Any,
 ) -> AsyncIterator[Replica]:
     """Give a service over a database that has its tables, and whose clusters have been reached."""
     database = await open_database(url, SCHEMA)
-    identities = open_identities(database, IDENTITY, now, MASTER)
+    identities = open_identities(database, replace(IDENTITY, **identity), now, MASTER)
     services = open_services(
         database, MASTER.derived("jobs"), identities.authority, identities, Settings(clusters=limits), now
     )

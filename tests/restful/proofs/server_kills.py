@@ -51,8 +51,8 @@ async def _kill(server: Server, keys: list[int], numbers: Random) -> int:
     return KILLS
 
 
-async def _prove(server: Server, laboratory: Laboratory, proof: Proof) -> None:
-    url, statuses = server.database(), Counter[int]()
+async def _prove(server: Server, url: str, laboratory: Laboratory, proof: Proof) -> None:
+    statuses = Counter[int]()
     await migrate(url, SCHEMA)
     async with replica(url, ClusterSpec("mc", laboratory.connect, base=BASE)) as here:
         await asyncio.wait_for(here.cluster.caught_up.wait(), 60)
@@ -88,7 +88,7 @@ def main() -> None:
     """Prove it, and print figures."""
     proof = Proof()
     with contextlib.contextmanager(postgresql.serving)() as server, instance() as laboratory:
-        asyncio.run(_prove(server, laboratory, proof))
+        asyncio.run(_prove(server, server.database(), laboratory, proof))
     proof.end()
 
 
