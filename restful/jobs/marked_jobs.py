@@ -8,7 +8,7 @@ from restful.clusters import instance_calls
 from restful.jobs import seal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from minicluster.instance.port import Instance
     from minicluster.instance.records import Job
@@ -23,9 +23,8 @@ class Marked(NamedTuple):
     mark: seal.Mark
 
 
-def marked(instance: Instance, since: float) -> list[Marked]:
-    """Return the jobs submitted since a time that bear a mark and are no restarts, oldest first."""
-    jobs = instance_calls.submitted_since(instance, since)
+def marked(instance: Instance, jobs: Sequence[Job]) -> list[Marked]:
+    """Return those jobs that bear a mark and are no restarts."""
     attributes = instance_calls.attributes(instance, [job.id for job in jobs])
     found: list[Marked] = []
     for job in jobs:
@@ -36,13 +35,32 @@ def marked(instance: Instance, since: float) -> list[Marked]:
     return found
 
 
-def of_rows(instance: Instance, sealing: Seal, rows: Iterable[RequestRow]) -> dict[str, Job]:
-    """Return the first proven job of each request, by the request's id."""
+def of_rows(
+    instance: Instance, sealing: Seal, rows: Iterable[RequestRow], known: Collection[int]
+) -> dict[str, Job]:
+    """Return the first proven job of each request, by the request's id.
+
+    Those submitted since the requests are looked at first. But the clock of a service may have been far from
+    the instance's. So where a job is missing, all others are looked at as well, but for those that the
+    projection has: it has found their owners. `known` are its jobs.
+    """
     wanted = {row.id: row for row in rows}
-    found: dict[str, Job] = {}
     if not wanted:
-        return found
-    for job, mark in marked(instance, min(row.created for row in wanted.values())):
+        return {}
+    recent = instance_calls.submitted_since(instance, min(row.created for row in wanted.values()))
+    found = _proven(instance, sealing, wanted, recent)
+    if len(found) < len(wanted):
+        looked_at = {*known, *(job.id for job in recent)}
+        others = [job for job in instance_calls.submitted_since(instance, 0.0) if job.id not in looked_at]
+        found = {**_proven(instance, sealing, wanted, others), **found}
+    return found
+
+
+def _proven(
+    instance: Instance, sealing: Seal, wanted: Mapping[str, RequestRow], jobs: Sequence[Job]
+) -> dict[str, Job]:
+    found: dict[str, Job] = {}
+    for job, mark in marked(instance, jobs):
         row = wanted.get(mark.row)
         if row is None or row.id in found:
             continue

@@ -27,7 +27,7 @@ from restful.store.jobs import JobRecord
 from restful.store.request_keys import PENDING, RELEASED, RequestRow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -208,11 +208,7 @@ class Submitter:
             cluster.wake.set()
 
     async def _found(self, order: SubmitOrder, row: RequestRow) -> Job | None:
-        sealing = self._context.sealing
-        found = await order.cluster.connection.start(
-            lambda instance: marked_jobs.of_rows(instance, sealing, [row])
-        )
-        return found.get(row.id)
+        return (await _jobs_of(self._context, order.cluster, [row])).get(row.id)
 
     async def _finish(
         self, order: SubmitOrder, row: RequestRow, jobid: int, job: Job | None = None
@@ -263,6 +259,15 @@ async def note(context: Context, cluster: ServedCluster, row: RequestRow, record
     cluster.cache.put(written.values())
 
 
+async def _jobs_of(context: Context, cluster: ServedCluster, rows: Sequence[RequestRow]) -> dict[str, Job]:
+    """Return the jobs that requests have in the instance, by the requests' ids."""
+    async with context.database.read() as connection:
+        known = await jobs.ids(connection, cluster.id, cluster.row.instance)
+    return await cluster.connection.start(
+        lambda instance: marked_jobs.of_rows(instance, context.sealing, rows, known)
+    )
+
+
 async def recover(context: Context, cluster: ServedCluster) -> None:
     """Take over the jobs of requests that an earlier process left without one, and release the others.
 
@@ -277,9 +282,7 @@ async def recover(context: Context, cluster: ServedCluster) -> None:
     cluster.under_way.update(row.id for row in mine)
     try:
         current = [row for row in mine if row.instance == cluster.row.instance]
-        found = await cluster.connection.start(
-            lambda instance: marked_jobs.of_rows(instance, context.sealing, current)
-        )
+        found = await _jobs_of(context, cluster, current)
         for row in mine:
             job = found.get(row.id)
             if job is None:

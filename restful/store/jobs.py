@@ -192,6 +192,12 @@ async def by_ids(
     return {row.id: record(row) for row in await connection.execute(select(*SELECTED).where(same))}
 
 
+async def ids(connection: AsyncConnection, cluster: str, instance: str) -> set[int]:
+    """Return the ids of all jobs of an instance."""
+    mine = (JOBS.c.cluster == cluster) & (JOBS.c.instance == instance)
+    return set((await connection.scalars(select(JOBS.c.id).where(mine))).all())
+
+
 async def of_request(connection: AsyncConnection, row_id: str) -> list[JobRecord]:
     """Return a request's job and its restarts, oldest first."""
     found = select(*SELECTED).where(JOBS.c.request == row_id).order_by(JOBS.c.id)

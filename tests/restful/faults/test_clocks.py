@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,9 +12,15 @@ from restful import audit
 from restful.identity import backoff, key_rotation
 from restful.identity.backoff import LoginFailures
 from restful.identity.key_rotation import KeyTimes
+from restful.jobs import jobspecs, marked_jobs, seal
+from restful.jobs.rules import Rules
+from restful.jobs.seal import Seal
+from restful.settings import JobLimits
+from tests.restful.clusters.test_ownership import ROW
 from tests.restful.identity import service
 from tests.restful.identity.service import bearer, within
-from tests.restful.jobs.service import opened, spec_of
+from tests.restful.jobs.service import BASE, opened, spec_of
+from tests.restful.jobs.test_crashes import submission
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,3 +102,16 @@ def test_that_an_operator_reads_is_recorded_after_a_clock_was_put_back(
             return rows.count("job.read")
 
     assert within(work()) == (2 if back else 1)
+
+
+@pytest.mark.parametrize("off", [0.0, 3600.0, -3600.0, 10 * DAY])
+def test_a_requests_job_is_found_however_wrong_the_clock_was(embedded: Laboratory, off: float) -> None:
+    """Else a service that died after the submit would submit it once more."""
+    sealing, name = Seal(b"k" * 32), f"wrong{off:.0f}"
+    row = replace(ROW, id=f"R{off:.0f}", created=time.time() + off)
+    spec = jobspecs.jobspec_of(submission(name, 1), BASE, Rules(JobLimits()))
+    request = seal.SealedRequest(row.instance, row.user, row.id)
+    with embedded.connect() as instance:
+        jobid = instance.jobs.resubmit(sealing.marked(spec, request), urgency=16)
+        found = marked_jobs.of_rows(instance, sealing, [row], {jobid - 1})
+    assert found[row.id].id == jobid
