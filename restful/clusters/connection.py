@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from minicluster.instance.errors import InstanceError, InstanceGone, WaitTimeout
-from restful.clusters.threads import Threads
+from minicluster.instance.errors import InstanceGone, WaitTimeout
+from restful.clusters.threads import Threads, apart
 from restful.errors import HttpProblem
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable
 
     from minicluster.instance.port import Instance
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 log = logging.getLogger("restful.clusters")
+
+HANG_UP_SECONDS = 2.0
+"""For which the end of a cluster waits until its connection has been hung up."""
 
 
 class ConnectionState(StrEnum):
@@ -53,6 +56,7 @@ class ClusterConnection:
         self._limits = limits
         self._threads = Threads(f"cluster {spec.name}", limits.threads, limits.waiting)
         self._instance: Instance | None = None
+        self._hanging_up: threading.Thread | None = None
 
     async def open(self) -> Instance:
         """Connect; the state is up to who calls. Raises InstanceError, TimeoutError, HttpProblem."""
@@ -79,8 +83,7 @@ class ClusterConnection:
         self.state, self.reason, self.retry = ConnectionState.AWAY, reason, retry
         instance, self._instance = self._instance, None
         if instance is not None:
-            with contextlib.suppress(InstanceError, OSError):
-                instance.close()
+            self._hanging_up = apart(instance.close)  # a broker that hangs would stop everybody
 
     def present(self) -> Instance:
         """Return the instance, for a thread that asks it itself. Raises InstanceGone."""
@@ -125,8 +128,13 @@ class ClusterConnection:
         self.state = state
         self._threads.close()
 
+    async def hung_up(self) -> None:
+        """Wait until it has been hung up, for some seconds at most."""
+        if self._hanging_up is not None:
+            await asyncio.to_thread(self._hanging_up.join, HANG_UP_SECONDS)
+
 
 def _close_late(opened: asyncio.Future[Instance]) -> None:
     """Hang up on an instance that answered when nobody waited any more."""
     if not opened.cancelled() and opened.exception() is None:
-        opened.result().close()
+        apart(opened.result().close)

@@ -85,6 +85,7 @@ class Clusters:
         cluster = await self._stopped(name)
         if cluster is not None:
             cluster.connection.close()
+            await cluster.connection.hung_up()
             await resign(self._context, cluster)
 
     async def retire(self, name: str, reason: str) -> None:
@@ -96,6 +97,7 @@ class Clusters:
         cluster = await self._stopped(name)
         if cluster is not None:
             cluster.connection.close(reason, ConnectionState.GONE)
+            await cluster.connection.hung_up()
             await resign(self._context, cluster)
         async with self._context.database.read() as connection:
             row = await rows.by_name(connection, name)

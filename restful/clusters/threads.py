@@ -20,6 +20,21 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+def apart(function: Callable[[], object]) -> threading.Thread:
+    """Call what may block in a thread of its own, and return that; the process may end before it does.
+
+    What the function raises is lost: it gives up what failed already.
+    """
+
+    def call() -> None:
+        with contextlib.suppress(Exception):
+            function()
+
+    thread = threading.Thread(target=call, name="hanging up", daemon=True)
+    thread.start()
+    return thread
+
+
 class ThreadCall(NamedTuple):
     """A call, and who waits for it."""
 
