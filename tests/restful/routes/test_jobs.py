@@ -165,37 +165,39 @@ def test_a_dependency_on_a_job_of_somebody_else_is_refused(embedded: Laboratory,
 
 
 def test_a_listing_is_filtered_and_paged(embedded: Laboratory, tmp_path: Path) -> None:
+    called = f"{tmp_path.name}-page"  # other tests have their jobs in the same instance
+
     async def work() -> Any:
         async with opened(tmp_path, spec_of(embedded)) as here:
             for number in range(5):
-                await here.submit("alice", ["true"], urgency=0, name=f"page{number}")
-            await here.submit("bob", ["true"], name="page9")
+                await here.submit("alice", ["true"], urgency=0, name=f"{called}{number}")
+            await here.submit("bob", ["true"], name=f"{called}9")
             pages: list[list[str]] = []
             cursors: list[str | None] = [""]
             while cursors[-1] is not None:
-                query = {"name": "page*", "state": "pending", "limit": 2, "cursor": cursors[-1]}
+                query = {"name": f"{called}*", "state": "pending", "limit": 2, "cursor": cursors[-1]}
                 page = (await here.ask("alice", "GET", "/jobs", params=query)).json()
-                pages.append([job["name"] for job in page["jobs"]])
+                pages.append([job["name"].removeprefix(called) for job in page["jobs"]])
                 cursors.append(page["next"])
             other = {"cursor": cursors[1], "name": "other"}
             wrong = await here.ask("alice", "GET", "/jobs", params=other)
             counts = [
                 len((await here.ask(user, "GET", "/jobs", params=query)).json()["jobs"])
                 for user, query in (
-                    ("alice", {"name": "page1"}),
-                    ("alice", {"name": "page?", "state": "inactive,run"}),
+                    ("alice", {"name": f"{called}1"}),
+                    ("alice", {"name": f"{called}?", "state": "inactive,run"}),
                     ("alice", {"queue": "none"}),
                     ("alice", {"until": 1.0}),
-                    ("olga", {"owner": "*", "name": "page*"}),
-                    ("olga", {"owner": USERS["bob"].user, "name": "page*"}),
-                    ("olga", {"name": "page*"}),
+                    ("olga", {"owner": "*", "name": f"{called}*"}),
+                    ("olga", {"owner": USERS["bob"].user, "name": f"{called}*"}),
+                    ("olga", {"name": f"{called}*"}),
                 )
             ]
-            await here.ask("alice", "POST", "/jobs:cancel", json={"filter": {"name": "page*"}})
+            await here.ask("alice", "POST", "/jobs:cancel", json={"filter": {"name": f"{called}*"}})
             return pages, wrong, counts
 
     pages, wrong, counts = within(work())
-    assert pages == [["page4", "page3"], ["page2", "page1"], ["page0"]]
+    assert pages == [["4", "3"], ["2", "1"], ["0"]]
     assert counts == [1, 0, 0, 0, 6, 1, 0]
     assert (wrong.status_code, wrong.json()["type"]) == (400, "/problems/cursor")
 
