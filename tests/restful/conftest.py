@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 from pathlib import Path
@@ -16,19 +17,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def short_folder() -> Iterator[Path]:
-    """A folder with a path short enough for sockets."""
-    folder = Path(tempfile.mkdtemp(prefix="mcr-"))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    """A test's own folder, with a path short enough for sockets."""
+    with _short_folder() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="session")
-def embedded(short_folder: Path) -> Iterator[Laboratory]:
+def embedded() -> Iterator[Laboratory]:
     """The instance that most tests have in common; each looks after its own jobs only."""
-    flux = write_bin(short_folder / "bin").parent
-    laboratory = Laboratory("embedded", flux, short_folder / "e", reached="embedded")
-    laboratory.start()
-    yield laboratory
-    laboratory.stop()
+    with _short_folder() as folder:
+        flux = write_bin(folder / "bin").parent
+        laboratory = Laboratory("embedded", flux, folder / "e", reached="embedded")
+        laboratory.start()
+        yield laboratory
+        laboratory.stop()
+
+
+@contextlib.contextmanager
+def _short_folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="mcr-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
