@@ -59,6 +59,8 @@ if TYPE_CHECKING:
 STREAMS_TIMEOUT = 2.0
 """Seconds that live streams are given to end by themselves."""
 ROUTERS = (compat, page)
+TALKATIVE = ("alembic", "httpx2")
+"""Loggers whose lines help nobody who runs this: a look at the tables, a question to an OpenID provider."""
 
 log = logging.getLogger("restful.kubernetes")
 
@@ -92,7 +94,8 @@ def prepare(settings: RestApiSettings) -> None:
     service_process.prepare(settings.log_format, settings.log_level)
     for handler in logging.getLogger().handlers:
         handler.addFilter(with_request)
-    logging.getLogger("httpx2").setLevel(logging.WARNING)  # else it logs each question to an OpenID provider
+    for name in TALKATIVE:
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 @contextlib.contextmanager

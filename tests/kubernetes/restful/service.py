@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from restful.identity.identities import Identities
     from restful.services import Services
+    from restful.settings import Settings
     from tests.kubernetes.restful.fleet import Fleet
 
 SECONDS = 60.0
@@ -57,7 +58,7 @@ class Found:
                     last = (await self.ask(user, "GET", path)).json()
                     if fact(last):
                         return last
-                    await asyncio.sleep(0.02)
+                    await asyncio.sleep(0.05)  # a user may ask twenty times a second
         except TimeoutError as error:
             raise AssertionError(f"{path} shows {last}") from error
 
@@ -89,15 +90,17 @@ async def following(
     kubeconfig: Path,
     fleet: Fleet,
     secret: tuple[str, str],
+    *,
     namespaces: tuple[str, ...] = (),
     tenancy: Tenancy = Tenancy.SHARED,
     grants: EveryoneUses | None = None,
+    settings: Settings = FAST,
 ) -> AsyncIterator[Found]:
     """Give a service that follows MiniClusters."""
     database = await databases.ready(folder / "rest.db")
-    settings = IdentitySettings(argon2_memory=8, argon2_passes=1, revision_interval=0.05)
-    identities = open_identities(database, settings, time.time, MasterKey(b"m" * 32))
-    services = open_services(database, MASTER, grants or EveryoneUses(), identities, settings=FAST)
+    own = IdentitySettings(argon2_memory=8, argon2_passes=1, revision_interval=0.05)
+    identities = open_identities(database, own, time.time, MasterKey(b"m" * 32))
+    services = open_services(database, MASTER, grants or EveryoneUses(), identities, settings=settings)
     transport = httpx2.ASGITransport(app_of(services))
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(database.close)

@@ -5,29 +5,34 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minicluster.database import migrate
 from minicluster.lead_server import files
 from minicluster.plan.objects.keys import Generations
 from restful.clusters.spec import Tenancy
 from restful.identity.scopes import GrantRole
 from restful.kubernetes import finder, job_keys
+from restful.store.schema import SCHEMA
 from tests.conformance.laboratory import Laboratory
 from tests.kubernetes import operators
 from tests.kubernetes.restful import rights
 from tests.kubernetes.restful.fleet import Fleet
 from tests.kubernetes.restful.relay import Relay
 from tests.kubernetes.restful.service import Found, following
+from tests.restful import databases
 from tests.restful.conftest import embedded, short_folder
-from tests.restful.jobs.service import USERS, EveryoneUses, within
+from tests.restful.jobs.service import FAST, USERS, EveryoneUses, within
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
+    from tests.database.postgresql import Server
     from tests.devcluster import Api, ControlPlane
 
 __all__ = ["embedded", "short_folder"]  # fixtures
@@ -313,3 +318,50 @@ def test_the_default_is_for_those_that_state_nothing(team: Team, embedded: Labor
             ]
 
     assert within(work()) == ["own", "shared"]
+
+
+def test_of_two_replicas_each_serves_and_one_writes_down_the_jobs(
+    team: Team, embedded: Laboratory, postgresql: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one goes on with that when the first one ends; a MiniCluster that goes is gone for both."""
+    path, url = team.path(), postgresql.database()
+    monkeypatch.setattr(databases, "POSTGRESQL", url)
+    settings = replace(FAST, clusters=replace(FAST.clusters, lease_seconds=2.0))
+    serve = partial(team.following, settings=settings)
+
+    async def work() -> None:
+        await migrate(url, SCHEMA)
+        uid = await asyncio.to_thread(team.create, lead=embedded)
+        async with contextlib.AsyncExitStack() as first, serve() as second:
+            one = await first.enter_async_context(serve())
+            for each in (one, second):
+                await each.until(lambda shown: shown.get("state") == "ready", f"/{path}")
+            await until_one(one, second, path)
+            jobid = await second.submit(path, "sh", "-c", "echo begun; sleep 600")
+            shown = await one.until(lambda job: job.get("state") == "RUN", f"/{path}/jobs/{jobid}")
+            assert shown["owner"] == USERS["alice"].user
+            for each in (one, second):
+                stream = f"/{path}/jobs/{jobid}/output?follow=false"
+                assert (await each.ask("alice", "GET", stream)).text == "begun\n"
+            await first.aclose()
+            await second.ready(path)
+            await second.ask("alice", "POST", f"/{path}/jobs/{jobid}/cancel", json={})
+            ended = await second.until(lambda job: job.get("state") == "INACTIVE", f"/{path}/jobs/{jobid}")
+            assert ended["result"] == "CANCELED"
+            await asyncio.to_thread(team.fleet.stop, uid)
+            await asyncio.to_thread(team.delete)
+            await second.until(lambda each: each.get("state") == "gone", f"/{path}")
+
+    within(work())
+
+
+async def until_one(one: Found, other: Found, path: str) -> None:
+    """Wait until one replica writes down the jobs of a cluster, and see that not both do."""
+    async with asyncio.timeout(60):
+        while True:
+            served = [each.services.clusters.get(path) for each in (one, other)]
+            writing = [each is not None and each.caught_up.is_set() for each in served]
+            assert writing != [True, True]
+            if any(writing):
+                return
+            await asyncio.sleep(0.02)
