@@ -1,0 +1,151 @@
+"""What the finder does where the database, or something else, fails meanwhile; and for owners that change."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minicluster.database import DatabaseAway
+from minicluster.instance.errors import InstanceGone
+from minicluster.kube_client.objects import Name
+from restful.identity.identities import open_identities
+from restful.identity.master_key import MasterKey
+from restful.identity.settings import IdentitySettings
+from restful.kubernetes import finder as module
+from restful.kubernetes.finder import ClusterFinder
+from restful.kubernetes.observed import MiniClusters
+from restful.services import open_services
+from restful.store.clusters import ClusterRow
+from tests.restful import databases
+from tests.restful.jobs.service import FAST, within
+from tests.restful.kubernetes.test_observed import item
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from minicluster.instance.port import Instance
+    from restful.clusters.registry import Clusters
+
+NAME, PATH = Name("team-a", "lammps"), "team-a.lammps"
+
+
+class NoLeads:
+    """In place of leads."""
+
+    def open(self, name: Name, uid: str) -> Instance:
+        raise InstanceGone("nobody listens")
+
+
+@contextlib.asynccontextmanager
+async def working(
+    folder: Path, *namespaces: str
+) -> AsyncIterator[tuple[Clusters, MiniClusters, ClusterFinder]]:
+    """Give a finder that works."""
+    database = await databases.ready(folder / "rest.db")
+    identities = open_identities(database, IdentitySettings(), time.time, MasterKey(b"m" * 32))
+    services = open_services(database, b"m" * 32, identities.authority, identities, settings=FAST)
+    found = MiniClusters(namespaces)
+    finder = ClusterFinder(services, identities, found, NoLeads())  # type: ignore[arg-type]  # as far as used
+    task = asyncio.create_task(finder.work())
+    try:
+        yield services.clusters, found, finder
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        await services.clusters.close()
+        await database.close()
+
+
+async def until(fact: Any) -> None:
+    """Wait until something is so."""
+    async with asyncio.timeout(30):
+        while not fact():
+            await asyncio.sleep(0.005)
+
+
+def test_what_a_database_refuses_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "RETRY_DELAY", 0.0)
+    failures = [DatabaseAway("locked"), DatabaseAway("locked")]
+
+    async def work() -> None:
+        async with working(tmp_path) as (clusters, found, finder):
+            real = clusters.add
+
+            async def add(spec: Any) -> None:
+                if failures:
+                    raise failures.pop()
+                await real(spec)
+
+            monkeypatch.setattr(clusters, "add", add)
+            found.see("MiniCluster", item())
+            finder.changed(NAME)
+            await until(lambda: clusters.get(PATH))
+
+    within(work())
+    assert caplog.text.count("MiniCluster team-a/lammps: locked; it is tried again") == 2
+
+
+def test_a_defect_at_one_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        async with working(tmp_path) as (clusters, found, finder):
+            real = clusters.add
+
+            async def add(spec: Any) -> None:
+                if spec.name == PATH:
+                    raise ZeroDivisionError
+                await real(spec)
+
+            monkeypatch.setattr(clusters, "add", add)
+            for name in ("lammps", "other"):
+                found.see("MiniCluster", item(name))
+                finder.changed(Name("team-a", name))
+            await until(lambda: clusters.get("team-a.other"))
+
+    within(work())
+    assert "a defect: MiniCluster team-a/lammps is not served as it is" in caplog.text
+
+
+def test_an_owner_that_is_no_user_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        async with working(tmp_path) as (clusters, found, finder):
+            found.see("MiniCluster", item(annotations={"owner": "carol"}))
+            finder.changed(NAME)
+            await until(lambda: clusters.get(PATH))
+
+    caplog.set_level("INFO")
+    within(work())
+    assert "its owner 'carol' is no user here: only who is granted it may use it" in caplog.text
+    assert "is served as team-a.lammps, tenancy own" in caplog.text
+
+
+ROWS: dict[str, tuple[str, bool, tuple[str, bool] | None]] = {
+    "of this machine": ("", True, None),
+    "of a namespace that is not followed": ("team-b", True, None),
+    "deleted": ("team-a", True, ("its MiniCluster was deleted", True)),
+    "not known": ("team-a", False, ("the MiniClusters of its namespace are not known yet: no answer", False)),
+}
+
+
+@pytest.mark.parametrize(("namespace", "listed", "absence"), ROWS.values(), ids=ROWS)
+def test_why_one_is_not_served(
+    namespace: str, listed: bool, absence: tuple[str, bool] | None, tmp_path: Path
+) -> None:
+    async def work() -> Any:
+        async with working(tmp_path, "team-a") as (_, found, finder):
+            finder.failed("team-a", RuntimeError("no answer"))
+            if listed:
+                found.replace_all("MiniCluster", [], 1, "team-a")
+            row = ClusterRow("C", f"{namespace}.x", namespace, "u1", "shared", "", "I", "", 0.0)
+            return finder.absence(row)
+
+    assert within(work()) == absence
