@@ -11,15 +11,16 @@ if TYPE_CHECKING:
 def lead_host(item: Object) -> str:
     """Return the DNS name of the lead's pod; empty where there is none.
 
-    A minimal Service (`spec.flux.minimalService`) has no names for pods, and leads to no lead API. With a
+    A minimal Service (`spec.flux.minimalService`) has no names for pods, and leads to the lead. With a
     `leadBroker` the lead is another MiniCluster's. Who makes a MiniCluster chooses that name; it is
     the lead's certificate that proves whose it is.
     """
     spec, metadata = item.get("spec") or {}, item["metadata"]
     flux = spec.get("flux") or {}
     lead = ((flux.get("bursting") or {}).get("leadBroker") or {}).get("address")
-    if flux.get("minimalService") or lead:
+    if lead:
         return ""
     name = str(metadata["name"])
     service = (spec.get("network") or {}).get("headlessName") or name
-    return f"{name}-0.{service}.{metadata['namespace']}.svc"
+    pod = "" if flux.get("minimalService") else f"{name}-0."
+    return f"{pod}{service}.{metadata['namespace']}.svc"

@@ -27,7 +27,7 @@ AT_REST = {
 }
 """Phases in which there is no instance, and why, for people."""
 BEGINNING = frozenset({"", Phase.PENDING, Phase.STARTING})
-NO_LEAD = "has no lead that can be reached: spec.flux has minimalService, or a leadBroker elsewhere"
+NO_LEAD = "has no lead of its own: spec.flux.bursting names a leadBroker elsewhere"
 MAX_OWNER = 63
 """Characters of a user's name."""
 

@@ -8,7 +8,8 @@ import pytest
 
 from minicluster.document import validate
 from minicluster.lead_client.lead_host import lead_host
-from minicluster.plan.objects import names
+from minicluster.plan import Site
+from minicluster.plan.objects import broker_service, names
 
 SPEC: dict[str, Any] = {"size": 2, "containers": [{"image": "example.org/app:1"}]}
 
@@ -29,13 +30,22 @@ def test_it_is_the_name_of_the_leads_pod(network: dict[str, str]) -> None:
     assert lead_host(found) == names.lead_hosts(validate(found))[0]
 
 
-@pytest.mark.parametrize(
-    "flux",
-    [
-        {"minimalService": True},
-        {"bursting": {"leadBroker": {"address": "192.0.2.1", "name": "x", "size": 2}}},
-    ],
-    ids=["a Service without names", "the lead is elsewhere"],
-)
-def test_there_is_none(flux: dict[str, Any]) -> None:
-    assert lead_host(item(flux=flux)) == ""
+def test_a_minimal_service_leads_to_the_lead() -> None:
+    """And to its API, where there is one."""
+    found = item(flux={"minimalService": True}, network={"headlessName": "brokers"})
+    site = Site(namespace="team", lead_api=True)
+    service = broker_service.build(validate(found), site)
+    assert lead_host(found) == f"{service['metadata']['name']}.team.svc"
+    ports = {each["name"]: each["port"] for each in service["spec"]["ports"]}
+    assert ports == {"broker": 8050, "lead-api": site.lead_api_port}
+
+
+def test_ports_are_not_named_twice() -> None:
+    found = item(flux={"minimalService": True}, network={"port": 8443})
+    service = broker_service.build(validate(found), Site(namespace="team", lead_api=True))
+    assert [each["port"] for each in service["spec"]["ports"]] == [8443]
+
+
+def test_where_the_lead_is_elsewhere_there_is_none() -> None:
+    lead = {"address": "192.0.2.1", "name": "x", "size": 2}
+    assert lead_host(item(flux={"bursting": {"leadBroker": lead}})) == ""

@@ -25,9 +25,22 @@ def build(cluster: MiniCluster, site: Site) -> Object:
         "spec": {
             **spec,
             "publishNotReadyAddresses": True,
-            "ports": [{"name": "broker", "port": cluster.spec.network.port, "protocol": "TCP"}],
+            "ports": [
+                {"name": name, "port": port, "protocol": "TCP"}
+                for name, port in _ports(cluster, site).items()
+            ],
         },
     }
+
+
+def _ports(cluster: MiniCluster, site: Site) -> dict[str, int]:
+    """Return the ports by their names. One that leads to the lead alone leads to its API as well.
+
+    Of a headless Service the names count, not the ports.
+    """
+    broker = cluster.spec.network.port
+    minimal = cluster.spec.flux.minimal_service and site.lead_api and site.lead_api_port != broker
+    return {"broker": broker, **({"lead-api": site.lead_api_port} if minimal else {})}
 
 
 def _every_pod(cluster: MiniCluster) -> Object:

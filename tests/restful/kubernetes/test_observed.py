@@ -64,8 +64,8 @@ PHASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "failed": ({}, "Failed", "has failed: its status has the reason"),
     "invalid": ({}, "Invalid", "has an invalid document: its status has the reason"),
     "no lead": (
-        {"flux": {"minimalService": True}}, "Running",
-        "has no lead that can be reached: spec.flux has minimalService, or a leadBroker elsewhere",
+        {"flux": {"bursting": {"leadBroker": {"address": "192.0.2.1"}}}}, "Running",
+        "has no lead of its own: spec.flux.bursting names a leadBroker elsewhere",
     ),
 }  # fmt: skip
 
