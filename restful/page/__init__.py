@@ -1,1 +1,4 @@
-"""The page for browsers: log in, approve devices, submit jobs, read their output. It needs no script."""
+"""Pages for browsers: jobs with their output, logins, devices, tokens.
+
+What is not live works without scripts.
+"""

@@ -5,6 +5,7 @@
 (() => {
   const RETRY_SECONDS = [1, 2, 4, 8, 15, 30];
   const STATUS_INTERVAL = 3000;
+  const STATUS_DELAY = 600;  // by which the job's state may come behind its output
   const REFUSALS = {
     204: "The job has ended.",
     401: "You are logged out: load the page again to log in.",
@@ -42,6 +43,7 @@
   function paint() {
     lines.append(unpainted);
     unpainted = [];
+    if (jump.hidden && lines.count) changed();  // it runs now, if it did not before
     jump.hidden = !lines.count;
     if (source) showFollowed();
   }
@@ -58,7 +60,12 @@
     paint();
     const code = returncode === null ? "" : `, exit code ${returncode}`;
     show(`The job has ended: ${result || state}${code}.${lines.count ? "" : " It wrote nothing."}${cut()}`);
+    changed();
+  }
+
+  function changed() {
     refresh("status");
+    setTimeout(() => refresh("status"), STATUS_DELAY);
   }
 
   function moved(event) {
