@@ -75,11 +75,11 @@ def hide(tab: Page, *, hidden: bool) -> None:
     tab.evaluate(HIDE, hidden)
 
 
-def violations_of(tab: Page) -> list[str]:
-    """Return what axe finds of a page that is serious or critical: rule, and elements."""
+def violations_of(tab: Page, *rules: str) -> list[str]:
+    """Return what axe finds of a page that is serious or critical, by some rules or by all: with elements."""
     source = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
     tab.evaluate(source)
-    found = tab.evaluate("axe.run()")
+    found = tab.evaluate("(rules) => axe.run(rules.length ? { runOnly: rules } : {})", list(rules))
     return [
         f"{each['id']}: {each['help']}: {[node['html'][:200] for node in each['nodes']]}"
         for each in found["violations"]

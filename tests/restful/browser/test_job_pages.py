@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from tests.restful.browser.tabs import hide, log_in, shown_lines, violations_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
     from restful.store.users import UserRecord
     from tests.restful.browser.service import BrowserService
@@ -23,7 +24,8 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 UNTIL = 'while ! test -e "$0"; do sleep .02; done'
 """A job's wait for a file."""
 PATHS = ("/jobs", "/jobs?owner=*", "/jobs/new", "/account", "/device")
-THEMES = ("light", "dark")
+THEMES = {"light": (), "dark": ("color-contrast",)}
+"""The rules by which pages are looked at: all, and then what is different."""
 
 
 def status(tab: Page) -> object:
@@ -71,6 +73,44 @@ def test_a_lost_connection_costs_no_line_and_doubles_none(
     tab.context.set_offline(False)
     status(tab).to_have_text("The job has ended: completed, exit code 0.")
     assert shown_lines(tab) == [f"line {number}" for number in range(1, 61)]
+
+
+def stdout(number: int | None = None, **data: object) -> str:
+    """Return an event of output; one that ends an entry has its number."""
+    end = "" if number is None else f"id: {number}\n"
+    return f"event: stdout\ndata: {json.dumps({'task': 0, **data})}\n{end}\n"
+
+
+def test_an_entry_that_was_cut_is_shown_once(tabs: Tabs, service: BrowserService, alice: UserRecord) -> None:
+    """A character that was cut between two chunks is shown as well."""
+    end = 'event: end\ndata: {"state":"inactive","result":"completed","returncode":0}\nid: end\n\n'
+    answers = [
+        "retry: 10\n\n" + stdout(text="a\n"),
+        stdout(text="a\n") + stdout(0, text="b\n") + stdout(text="c\n"),
+        stdout(text="c\n") + stdout(1, base64="w6nD") + stdout(2, base64="qQo=") + end,
+    ]
+
+    def answer(route: Route) -> None:
+        route.fulfill(content_type="text/event-stream", body=answers.pop(0))
+
+    job = service.submit(alice, "true")
+    tab = tabs.open(alice, "/account")
+    tab.route("**/output?*", answer)
+    tab.goto(job.path)
+    status(tab).to_have_text("The job has ended: completed, exit code 0.")
+    assert shown_lines(tab) == ["a", "b", "c", "éé"]
+    assert answers == []
+
+
+def test_output_that_is_gone_is_not_asked_for_again(
+    tabs: Tabs, service: BrowserService, alice: UserRecord
+) -> None:
+    job = service.submit(alice, "true")
+    tab = tabs.open(alice, "/account")
+    tab.route("**/output?*", lambda route: route.fulfill(status=410))
+    tab.goto(job.path)
+    status(tab).to_have_text("The output went with the instance that ran the job.")
+    expect(tab.get_by_role("button", name="Stop following")).to_be_hidden()
 
 
 def test_a_list_is_live_and_chosen_jobs_are_cancelled(
@@ -175,6 +215,24 @@ def test_one_stream_a_tab_and_none_in_a_hidden_one(
         service.await_streams(0)
 
 
+def test_a_tab_that_is_opened_behind_others_has_no_stream(
+    tabs: Tabs, service: BrowserService, alice: UserRecord
+) -> None:
+    job = service.submit(alice, "sleep", "60")
+    tab = tabs.open(alice, "/account")
+    tab.context.add_init_script(
+        'Object.defineProperty(document, "hidden", { configurable: true, value: true })'
+    )
+    tab.goto("/jobs")
+    expect(tab.locator("#connection")).to_have_text("The list is live.")  # it was, for a moment
+    service.await_streams(0)
+    tab.goto(job.path)
+    status(tab).to_have_text("Connecting …")
+    service.await_streams(0)
+    hide(tab, hidden=False)
+    service.await_streams(1)
+
+
 def test_a_job_is_submitted_once_and_mistakes_are_beside_their_fields(
     tabs: Tabs, service: BrowserService, alice: UserRecord
 ) -> None:
@@ -222,17 +280,26 @@ def test_pages_are_accessible(tabs: Tabs, service: BrowserService, olga: UserRec
     job = service.submit(olga, "sh", "-c", "echo out; echo err >&2; false", tasks=2, name="shown")
     service.submit(olga, "true", urgency=0, name="waits")
     tab = tabs.open(None, "/login", color_scheme=theme)
-    found = {"/login": violations_of(tab)}
+    found = {"/login": violations_of(tab, *THEMES[theme])}
     tab = tabs.open(olga, "/jobs", color_scheme=theme)
     for path in (*PATHS, job.path):
         tab.goto(path)
         if path == job.path:
             expect(tab.locator("#stream-status")).to_contain_text("has ended")
-        found[path] = violations_of(tab)
+        found[path] = violations_of(tab, *THEMES[theme])
     tab.goto("/jobs/new")
     tab.get_by_role("button", name="Submit").click()
-    found["refused"] = violations_of(tab)
+    found["refused"] = violations_of(tab, *THEMES[theme])
     assert {path: each for path, each in found.items() if each} == {}
+
+
+def test_a_theme_that_is_chosen_stays(tabs: Tabs, alice: UserRecord) -> None:
+    tab = tabs.open(alice, "/account", color_scheme="light")
+    for theme in ("light", "dark"):
+        tab.get_by_role("button", name="Theme").click()
+        expect(tab.get_by_role("button", name=f"Theme: {theme}")).to_be_visible()
+    tab.goto("/jobs")
+    expect(tab.locator("body")).to_have_css("background-color", "rgb(20, 23, 27)")
 
 
 def test_pages_fit_a_phone(tabs: Tabs, service: BrowserService, olga: UserRecord) -> None:
