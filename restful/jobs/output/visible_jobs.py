@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from restful.jobs.visibility import Visibility
     from restful.store.jobs import JobRecord
 
+POLL_INTERVAL = 0.1
+"""Seconds between two questions whether the projection has a job of which something is reported."""
+MAX_POLLS = 30
+"""Questions; a job that is not there then is nobody's."""
 SUCCESSOR_TIMEOUT = 5.0
 """Seconds for the question whether a job was restarted; then it is taken for ended."""
 
@@ -77,8 +81,13 @@ class VisibleJobs:
         instance = found.row.instance
 
         async def mine(ids: Collection[int]) -> Collection[int]:
-            async with self.database.read() as connection:
-                records = await stored.by_ids(connection, found.id, instance, ids)
+            """Return which are the user's. The projection may be behind the journal: it is awaited."""
+            for _ in range(MAX_POLLS):
+                async with self.database.read() as connection:
+                    records = await stored.by_ids(connection, found.id, instance, ids)
+                if len(records) == len(ids):
+                    break
+                await asyncio.sleep(POLL_INTERVAL)
             return {each.id for each in records.values() if each.owner == principal.user}
 
         return FollowedCluster(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,10 +13,13 @@ import pytest
 from minicluster.client.event_stream import EventParser
 from minicluster.instance.records import Event, Job, JobChange, JobState
 from restful.errors import HttpProblem
+from restful.jobs.output import visible_jobs
 from restful.jobs.output.job_changes import ChangeNumbering, FollowedCluster
+from restful.jobs.output.visible_jobs import MAX_POLLS, VisibleJobs
+from restful.store.jobs import JobRecord
 from tests.restful.output.driver import hanging_up, request
 from tests.restful.output.scripted import Script, ScriptedStream
-from tests.restful.output.service import CHANGES, serving
+from tests.restful.output.service import ALICE, CHANGES, serving
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -109,3 +114,28 @@ def test_where_nobody_knows_whose_jobs_they_are_the_stream_ends() -> None:
             assert (exchange.status, exchange.body, exchange.complete) == (200, b"retry: 2000\n\n", True)
 
     asyncio.run(check())
+
+
+@pytest.mark.parametrize(("there", "polls", "expected"), [(1, 2, {7}), (99, MAX_POLLS, set())])
+def test_a_job_that_is_not_listed_yet_is_awaited(
+    monkeypatch: pytest.MonkeyPatch, there: int, polls: int, expected: set[int]
+) -> None:
+    """The projection is behind the journal: without a wait the first changes of a job would be nobody's."""
+    asked: list[Collection[int]] = []
+
+    async def by_ids(_connection: object, _cluster: str, _instance: str, ids: Collection[int]) -> Any:
+        asked.append(ids)
+        return {7: JobRecord("c", "i", 7, ALICE.user)} if len(asked) > there else {}
+
+    async def cluster(*_: object) -> Any:
+        return SimpleNamespace(id="c", row=SimpleNamespace(instance="i")), frozenset()
+
+    async def test() -> None:
+        parts: Any = SimpleNamespace(read=contextlib.nullcontext, cluster=cluster)
+        followed = await VisibleJobs(parts, parts, parts, parts, parts).followed_cluster(ALICE, "mc")
+        assert await followed.mine({7}) == expected
+
+    monkeypatch.setattr(visible_jobs.stored, "by_ids", by_ids)
+    monkeypatch.setattr(visible_jobs, "POLL_INTERVAL", 0.0)
+    asyncio.run(test())
+    assert asked == [{7}] * polls
