@@ -20,6 +20,7 @@ from restful.jobs.output.streams import streams
 from restful.jobs.output.visible_jobs import VisibleJobs
 from restful.jobs.seal import Seal
 from restful.jobs.submit import Submitter, recover
+from restful.jobs.usage_report import UsageReport
 from restful.jobs.visibility import Visibility
 from restful.limits.token_bucket import Rates
 from restful.settings import Settings
@@ -52,6 +53,8 @@ class Services:
     jobs: JobService
     visibility: Visibility
     """Which jobs a user may see."""
+    usage: UsageReport
+    """What users' jobs have used."""
     rates: Rates
     """Requests of users."""
     streams: LiveStreams
@@ -97,6 +100,7 @@ def open_services(
         views=ClusterViews(context, access),
         jobs=jobs,
         visibility=visibility,
+        usage=UsageReport(database, access),
         rates=Rates(
             settings.requests.requests_per_second, settings.requests.burst, settings.requests.rate_users
         ),

@@ -21,6 +21,7 @@ ENTRIES = [
     NavigationEntry("/jobs", "Jobs", "jobs:read"),
     NavigationEntry("/jobs/new", "Submit", "jobs:submit"),
     NavigationEntry("/nodes", "Nodes", "clusters:read"),
+    NavigationEntry("/usage", "Usage", "jobs:read"),
     NavigationEntry("/account", "Account"),
 ]
 

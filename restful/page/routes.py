@@ -14,6 +14,7 @@ from restful.page import (
     login,
     nodes,
     provider_login,
+    usage,
 )
 from restful.page.page_route import PageRoute
 from restful.page.responses import HEADERS
@@ -36,6 +37,6 @@ async def static_file(digest: str, name: str) -> Response:
 router.include_router(_static)
 for each in (
     *(login, provider_login, job_list, job_ticks, job_form, job_page, job_output),
-    *(nodes, account, device),
+    *(nodes, usage, account, device),
 ):
     router.include_router(each.router)

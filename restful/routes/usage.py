@@ -10,16 +10,16 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request  # noqa: TC002 - FastAPI reads annotations
 from starlette.responses import Response  # noqa: TC002 - FastAPI reads annotations
 
-from restful.errors import HttpProblem
 from restful.identity.principal import Principal
+from restful.jobs.usage_report import UsageQuery
 from restful.routes.answers import answers, json_answer
 from restful.routes.asker import asker, services_of
+from restful.routes.parameters import NO_NUL
 from restful.store import usage
 
 router = APIRouter(prefix="/v2", tags=["usage"])
 
 JobsReader = Annotated[Principal, Depends(asker("jobs:read"))]
-EVERYBODY = "*"
 
 
 class UsageView(BaseModel):
@@ -37,7 +37,8 @@ class UsagesView(BaseModel):
     usage: list[UsageView]
 
 
-def _day(number: int) -> str:
+def day_text(number: int) -> str:
+    """Return a day since 1970 as a date (RFC 3339)."""
     return (datetime.date(1970, 1, 1) + datetime.timedelta(days=number)).isoformat()
 
 
@@ -50,8 +51,12 @@ async def used(
     request: Request,
     principal: JobsReader,
     by: Annotated[Literal["user", "day"], Query()] = "day",
-    user: Annotated[str, Query(max_length=26, description="A user's id, or `*`; by default you.")] = "",
-    cluster: Annotated[str, Query(max_length=255, description="By default all that you may use.")] = "",
+    user: Annotated[
+        str, Query(max_length=26, pattern=NO_NUL, description="A user's id, or `*`; by default you.")
+    ] = "",
+    cluster: Annotated[
+        str, Query(max_length=255, pattern=NO_NUL, description="By default all that you may use.")
+    ] = "",
     since: Annotated[
         datetime.date | None, Query(description="The first day; by default 30 days ago.")
     ] = None,
@@ -59,15 +64,10 @@ async def used(
 ) -> Response:
     """Return node-seconds and core-seconds by day or by user."""
     services = services_of(request)
-    if user not in ("", principal.user) and not principal.may("jobs:read:all"):
-        raise HttpProblem("forbidden", "user: others' use needs the scope jobs:read:all")
-    where = (await services.access.cluster(principal, cluster, "jobs:read"))[0].id if cluster else None
-    whose = None if user == EVERYBODY else user or principal.user
     today = int(services.now() // usage.DAY)
     days = today - 30 if since is None else _number(since), today if until is None else _number(until)
-    async with services.database.read() as connection:
-        sums = await usage.sums(connection, by, whose, where, days)
-    found = [{by: _day(int(each.key)) if by == "day" else each.key, **_amounts(each)} for each in sums]
+    sums = await services.usage.sums(principal, UsageQuery(by, days, user, cluster))
+    found = [{by: day_text(int(each.key)) if by == "day" else each.key, **_amounts(each)} for each in sums]
     return json_answer({"usage": found})
 
 

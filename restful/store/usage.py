@@ -10,7 +10,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from restful.store.metadata import METADATA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from sqlalchemy import ColumnElement
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -69,15 +69,22 @@ class Sum(NamedTuple):
 
 
 async def sums(
-    connection: AsyncConnection, by: str, user: str | None, cluster: str | None, days: tuple[int, int]
+    connection: AsyncConnection,
+    by: str,
+    user: str | None,
+    clusters: Collection[str] | None,
+    days: tuple[int, int],
 ) -> list[Sum]:
-    """Return sums by "user" or by "day", of one user or of all, from the first day to the last."""
+    """Return sums by "user" or by "day", of one user or of all, from the first day to the last.
+
+    `clusters` are those that count; None: all.
+    """
     key = USAGE.c.day if by == "day" else USAGE.c.user
     which: ColumnElement[bool] = USAGE.c.day.between(*days)
     if user is not None:
         which &= USAGE.c.user == user
-    if cluster is not None:
-        which &= USAGE.c.cluster == cluster
+    if clusters is not None:
+        which &= USAGE.c.cluster.in_(clusters)
     total = select(key, func.sum(USAGE.c.node_seconds), func.sum(USAGE.c.core_seconds))
     found = await connection.execute(total.where(which).group_by(key).order_by(key))
     return [Sum(*row) for row in found]
