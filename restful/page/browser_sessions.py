@@ -1,6 +1,8 @@
 """Who asks for a page: by a browser's cookie, never by a token. Forms carry their session's CSRF token."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -14,7 +16,7 @@ from restful.identity.scopes import BY_ROLE
 from restful.page import forms
 from restful.page.forms import SentForm
 from restful.page.page_route import LoginNeeded
-from restful.routes.access import authenticated, caller_of, identities_of
+from restful.routes.access import authenticated, caller_of, identities_of, record_refusal
 from restful.routes.asker import admit, services_of
 from restful.store.sessions import SessionRecord
 from restful.store.users import UserState
@@ -96,12 +98,42 @@ async def posted(request: Request) -> PostedForm:
     return PostedForm(session, form)
 
 
+LoggedIn = Annotated[BrowserSession, Depends(logged_in)]
+PostedHere = Annotated[PostedForm, Depends(posted)]
+
+
+@cache
+def logged_in_with(scope: str) -> Callable[..., Awaitable[BrowserSession]]:
+    """Return the dependency of a page for those with a scope; it raises what `logged_in` raises besides."""
+
+    async def allowed(request: Request, session: LoggedIn) -> BrowserSession:
+        await _require(request, session, scope)
+        return session
+
+    return allowed
+
+
+@cache
+def posted_with(scope: str) -> Callable[..., Awaitable[PostedForm]]:
+    """Return the dependency of a form for those with a scope; it raises what `posted` raises besides."""
+
+    async def allowed(request: Request, sent: PostedHere) -> PostedForm:
+        await _require(request, sent.session, scope)
+        return sent
+
+    return allowed
+
+
+async def _require(request: Request, session: BrowserSession, scope: str) -> None:
+    if not session.principal.may(scope):
+        await record_refusal(request, session.principal, scope)
+        raise HttpProblem("forbidden", f"You are {session.principal.role}: this needs the scope {scope}.")
+
+
 async def own_form(request: Request) -> SentForm:
     """Return the form of a request that nobody has to be logged in for. Raises HttpProblem."""
     require_same_origin(request)
     return await forms.read(request)
 
 
-LoggedIn = Annotated[BrowserSession, Depends(logged_in)]
-PostedHere = Annotated[PostedForm, Depends(posted)]
 OwnForm = Annotated[SentForm, Depends(own_form)]

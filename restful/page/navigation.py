@@ -23,6 +23,7 @@ ENTRIES = [
     NavigationEntry("/nodes", "Nodes", "clusters:read"),
     NavigationEntry("/usage", "Usage", "jobs:read"),
     NavigationEntry("/account", "Account"),
+    NavigationEntry("/admin", "Admin", "users:read"),
 ]
 
 

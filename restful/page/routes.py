@@ -16,6 +16,7 @@ from restful.page import (
     provider_login,
     usage,
 )
+from restful.page.admin import routes as admin
 from restful.page.page_route import PageRoute
 from restful.page.responses import HEADERS
 from restful.page.static_files import BY_PATH
@@ -37,6 +38,6 @@ async def static_file(digest: str, name: str) -> Response:
 router.include_router(_static)
 for each in (
     *(login, provider_login, job_list, job_ticks, job_form, job_page, job_output),
-    *(nodes, usage, account, device),
+    *(nodes, usage, account, device, admin),
 ):
     router.include_router(each.router)

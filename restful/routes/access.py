@@ -194,12 +194,17 @@ async def _touch(identities: Identities, token: str, address: str) -> None:
         return
 
 
-async def _refuse(request: Request, principal: Principal, scope: str) -> None:
-    """Record that a scope was lacking, and raise the problem `forbidden` (RFC 6750 section 3.1)."""
+async def record_refusal(request: Request, principal: Principal, scope: str) -> None:
+    """Record that a request lacked a scope."""
     route = request.scope.get("route")
     what = f"{request.method} {getattr(route, 'path', '')}"
     detail = audit.fields({"lacks": scope})
     await identities_of(request).record(audit.by(principal, "request", what, "denied", detail))
+
+
+async def _refuse(request: Request, principal: Principal, scope: str) -> None:
+    """Record that a scope was lacking, and raise the problem `forbidden` (RFC 6750 section 3.1)."""
+    await record_refusal(request, principal, scope)
     words = f'{REALM}, error="insufficient_scope", scope="{scope}"'
     raise HttpProblem("forbidden", f"This needs the scope {scope}.", headers={"WWW-Authenticate": words})
 

@@ -6,29 +6,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends
 from pydantic import BaseModel, Field, FiniteFloat
-from sqlalchemy.exc import IntegrityError
 from starlette.requests import Request  # noqa: TC002 - FastAPI reads annotations
 from starlette.responses import Response  # noqa: TC002 - FastAPI reads annotations
 
-from minicluster.database import new_id
-from restful import audit
-from restful.errors import FieldError, HttpProblem
 from restful.identity.principal import Principal
-from restful.jobs import reserved
+from restful.jobs import quota_changes, reserved
 from restful.jobs.quota import DAY, Quota
+from restful.jobs.quota_changes import NewQuota
 from restful.routes.answers import WITH_BODY, answers, json_answer
 from restful.routes.asker import asker, services_of
 from restful.routes.me import RequestBody
 from restful.routes.parameters import NO_NUL, ClusterQuery, ObjectId
-from restful.store import clusters, groups, quotas, users
+from restful.store import quotas
 from restful.store.groups import EVERY_CLUSTER
-from restful.store.quotas import QuotaRecord
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from restful.jobs.reserved import QuotaUse
-    from restful.services import Services
+    from restful.store.quotas import QuotaRecord
 
 router = APIRouter(prefix="/v2", tags=["quotas"])
 
@@ -143,35 +137,23 @@ async def create_quota(request: Request, admin: UsersManager, body: QuotaRequest
     """Limit the jobs of a user, of each member of a group, or of everyone."""
     services = services_of(request)
     limits = Quota(**{name: getattr(body, name) for name in Quota._fields})
-    made = QuotaRecord(new_id(services.now()), body.cluster, limits, body.user, body.group)
-    try:
-        async with services.database.write() as connection:
-            await _require_subject(connection, made)
-            await quotas.add(connection, made)
-            await _record(connection, services, admin, "create", made)
-            found = await quotas.by_id(connection, made.id)
-    except IntegrityError as error:
-        words = "There is a quota for these jobs already: change that one."
-        raise HttpProblem("conflict", words) from error
-    return json_answer(_quota(found or made), 201)
+    new = NewQuota(body.cluster, limits, body.user, body.group)
+    return json_answer(_quota(await quota_changes.create(services.database, admin, new, services.now())), 201)
 
 
 @router.get("/quotas/{quota}", summary="One quota", responses=answers(QuotaView))
 async def read_quota(request: Request, quota: ObjectId, _: UsersReader) -> Response:
     """Return a quota."""
     async with services_of(request).database.read() as connection:
-        return json_answer(_quota(await _existing(connection, quota)))
+        return json_answer(_quota(await quota_changes.existing(connection, quota)))
 
 
 @router.patch("/quotas/{quota}", summary="Change a quota", responses=answers(QuotaView, *WITH_BODY))
 async def change_quota(request: Request, quota: ObjectId, admin: UsersManager, body: QuotaPatch) -> Response:
     """Change limits of a quota; jobs that are there go on."""
     services = services_of(request)
-    async with services.database.write() as connection:
-        await _existing(connection, quota)
-        await quotas.change(connection, quota, body.model_dump(exclude_unset=True))
-        changed = await _existing(connection, quota)
-        await _record(connection, services, admin, "change", changed)
+    values = body.model_dump(exclude_unset=True)
+    changed = await quota_changes.change(services.database, admin, quota, values, services.now())
     return json_answer(_quota(changed))
 
 
@@ -184,10 +166,7 @@ async def change_quota(request: Request, quota: ObjectId, admin: UsersManager, b
 async def delete_quota(request: Request, quota: ObjectId, admin: UsersManager) -> None:
     """Remove a quota."""
     services = services_of(request)
-    async with services.database.write() as connection:
-        found = await _existing(connection, quota)
-        await quotas.remove(connection, quota)
-        await _record(connection, services, admin, "delete", found)
+    await quota_changes.remove(services.database, admin, quota, services.now())
 
 
 @router.get("/me/quotas", summary="One's own quotas", responses=answers(OwnQuotasView, "invalid"))
@@ -203,37 +182,6 @@ async def own_quotas(request: Request, principal: JobsReader, cluster: ClusterQu
             connection, principal.user, [each.row for each in there], services.settings.jobs, services.now()
         )
     return json_answer({"quotas": [_own(each) for each in found]})
-
-
-async def _require_subject(connection: AsyncConnection, quota: QuotaRecord) -> None:
-    """Raise HttpProblem "invalid" where a quota's user, group or cluster is not there."""
-    wrong = None
-    if quota.user is not None and quota.group is not None:
-        wrong = FieldError("/group", "a quota is a user's or a group's")
-    elif quota.user is not None and await users.by_id(connection, quota.user) is None:
-        wrong = FieldError("/user", "there is no user of this id")
-    elif quota.group is not None and await groups.group_by_id(connection, quota.group) is None:
-        wrong = FieldError("/group", "there is no group of this id")
-    elif quota.cluster != EVERY_CLUSTER and await clusters.by_name(connection, quota.cluster) is None:
-        wrong = FieldError("/cluster", f"there is no cluster {quota.cluster[:100]!r}; * is all of them")
-    if wrong is not None:
-        raise HttpProblem("invalid", f"{wrong.path[1:]}: {wrong.message}", (wrong,))
-
-
-async def _existing(connection: AsyncConnection, quota: str) -> QuotaRecord:
-    found = await quotas.by_id(connection, quota)
-    if found is None:
-        raise HttpProblem("not-found")
-    return found
-
-
-async def _record(
-    connection: AsyncConnection, services: Services, admin: Principal, action: str, quota: QuotaRecord
-) -> None:
-    whose = {"cluster": quota.cluster, "user": quota.user, "group": quota.group}
-    detail = audit.fields({**whose, **quota.limits._asdict()})
-    entry = audit.by(admin, f"quota.{action}", f"quota:{quota.id}", detail=detail)
-    await audit.record(connection, entry, services.now())
 
 
 def _quota(record: QuotaRecord) -> dict[str, Any]:

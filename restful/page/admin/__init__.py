@@ -1,0 +1,1 @@
+"""Pages for admins: users, groups, grants, service clients, quotas, and the audit log."""
