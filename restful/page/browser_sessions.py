@@ -127,7 +127,9 @@ def posted_with(scope: str) -> Callable[..., Awaitable[PostedForm]]:
 async def _require(request: Request, session: BrowserSession, scope: str) -> None:
     if not session.principal.may(scope):
         await record_refusal(request, session.principal, scope)
-        raise HttpProblem("forbidden", f"You are {session.principal.role}: this needs the scope {scope}.")
+        raise HttpProblem(
+            "forbidden", f"Your role is {session.principal.role}: this needs the scope {scope}."
+        )
 
 
 async def own_form(request: Request) -> SentForm:

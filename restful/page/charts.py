@@ -61,7 +61,7 @@ def columns(values: Sequence[tuple[str, float]]) -> list[Column]:
                 height=f"{height:.1f}",
                 middle=_percent(middle),
                 anchor="start" if middle < 4 else "end" if middle > 96 else "middle",
-                has_label=number % step == 0,
+                has_label=number % step == step // 2,
                 has_value=value > 0 and (number == first or len(values) <= MAX_VALUES),
             )
         )

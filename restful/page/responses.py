@@ -24,6 +24,8 @@ CSP = (
     " form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 """What a browser does for a page: nothing from elsewhere, and no script or style that is inside a page."""
+TITLES = {"forbidden": "You may not do that"}
+"""Of problems whose title is about a token."""
 HEADERS = {
     "Content-Security-Policy": CSP,
     "X-Content-Type-Options": "nosniff",
@@ -100,7 +102,7 @@ def see_other(path: str, headers: Mapping[str, str] | None = None) -> Response:
 def problem_page(problem: HttpProblem) -> Response:
     """Return the page in place of what was asked for."""
     body = problem.body("")
-    values = {"title": body["title"], "problem": words(problem)}
+    values = {"title": TITLES.get(problem.type, body["title"]), "problem": words(problem)}
     return page("problem.html", values, problem.status, problem.headers)
 
 

@@ -35,7 +35,7 @@ def test_the_highest_column_is_as_high_as_the_picture() -> None:
 @pytest.mark.parametrize(
     ("count", "values", "labels"),
     [
-        pytest.param(7, 7, 4, id="a week"),
+        pytest.param(7, 7, 3, id="a week"),
         pytest.param(30, 1, 6, id="a month"),
         pytest.param(90, 1, 6, id="90"),
     ],

@@ -25,7 +25,7 @@ from tests.restful.identity.service import START, principal, within
 from tests.restful.jobs.service import spec_of
 from tests.restful.page.markup import wrong_with
 from tests.restful.page.roles import ROLES, browsers, csrf
-from tests.restful.page.service import opened
+from tests.restful.page.service import heading, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -237,6 +237,7 @@ def test_forms_for_admins_are_nobody_elses(tmp_path: Path) -> None:
                 for path in paths(admin.router, "POST"):
                     where = path.format_map(_Anything())
                     answer = await found[name].send(where, csrf=token)
+                    assert heading(answer) == "You may not do that"
                     assert "this needs the scope users:manage." in answer.text
                     statuses.setdefault(path, set()).add(answer.status_code)
             denied = [each for each in await page.users.audit() if each == ("request", "denied")]
