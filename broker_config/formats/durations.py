@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from broker_config.formats.errors import DurationError
 
+EXAMPLES = "30s, 5m, 1.5h or 2d"
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-def seconds(text: str) -> float:
-    """Return a duration in seconds. Raises DurationError."""
+def seconds(text: str, bare: float = 1.0) -> float:
+    """Return a duration in seconds; a number without a unit is one of `bare`, in seconds.
+
+    Raises DurationError, in Flux's words.
+    """
     unit = next((unit for unit in _UNITS if text.endswith(unit)), "")
     try:
         number = float(text[: len(text) - len(unit)])
@@ -16,7 +20,15 @@ def seconds(text: str) -> float:
         number = -1.0
     if not 0 <= number < float("inf"):
         raise DurationError("invalid Flux standard duration")
-    return number * _UNITS.get(unit, 1.0)
+    return number * _UNITS.get(unit, bare)
+
+
+def given(text: str, bare: float = 1.0) -> float:
+    """Return the duration that a user gave, as `seconds` does. Raises DurationError, which quotes it."""
+    try:
+        return seconds(text, bare)
+    except DurationError:
+        raise DurationError(f"{text[:40]!r} is no duration; right would be {EXAMPLES}") from None
 
 
 def setting(value: object, name: str) -> float:

@@ -11,11 +11,7 @@ def seconds(text: str) -> float:
     from broker_config.formats import durations
     from broker_config.formats.errors import DurationError
 
-    message = f"{text!r} is no time above 0; right would be 90, 90s, 5m, 1.5h or 2d"
-    try:
-        found = durations.seconds(text)
-    except DurationError as error:
-        raise DurationError(message) from error
+    found = durations.given(text)
     if not found:
-        raise DurationError(message)
+        raise DurationError(f"{text!r} is no time above 0; right would be {durations.EXAMPLES}")
     return found

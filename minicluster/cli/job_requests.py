@@ -56,10 +56,9 @@ def time_limit(text: str, minutes: str) -> float:
 def seconds(text: str, option: str, unit: float = 1.0) -> float:
     """Return a duration (RFC 23); a number without a unit is one of `unit`. Raises BadParameter."""
     try:
-        return durations.seconds(text) * (unit if text[-1:].isdigit() or text[-1:] == "." else 1.0)
+        return durations.given(text, unit)
     except DurationError as error:
-        message = f"{text!r} is no duration; right would be 30s, 5m, 1.5h or 2d"
-        raise typer.BadParameter(message, param_hint=option) from error
+        raise typer.BadParameter(str(error), param_hint=option) from error
 
 
 def urgency_of(text: str, option: str) -> int:

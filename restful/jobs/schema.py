@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from broker_config.formats import durations
-from broker_config.formats.errors import DurationError
 
 MAX_COUNT = 1_000_000
 """Tasks, nodes, cores: more than any machine has, and small enough for every counter."""
@@ -23,12 +22,7 @@ SIGNALS = ("HUP", "INT", "QUIT", "KILL", "USR1", "USR2", "TERM", "CONT", "STOP")
 
 def _seconds(value: Any) -> Any:
     """Turn a duration's text (RFC 23) into seconds."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return durations.seconds(value)
-    except DurationError:
-        raise ValueError(f"{value[:40]!r} is no duration; right would be 30, 90s, 1.5h or 2d") from None
+    return durations.given(value) if isinstance(value, str) else value
 
 
 ProcessText = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]

@@ -8,7 +8,7 @@ import pytest
 
 from minicluster.cli.main import run
 
-NO_TIMEOUT = "is no time above 0; right would be 90, 90s, 5m, 1.5h or 2d"
+NO_TIMEOUT = "is no duration; right would be 30s, 5m, 1.5h or 2d"
 WRONG = [
     pytest.param(
         "submit mc -n two x", "'--tasks' / '--ntasks' / '-n': 'two' is no whole number", id="no-integer"
@@ -24,7 +24,7 @@ WRONG = [
     pytest.param("policies -o xml", "'--output' / '-o': 'xml' is not one of 'table', 'json'.", id="policies"),
     pytest.param("render x -o xml", "'--output' / '-o': 'xml' is not one of 'yaml', 'json'.", id="render"),
     pytest.param("run x --timeout soon", f"'--timeout': 'soon' {NO_TIMEOUT}", id="run-timeout"),
-    pytest.param("run x --timeout 0", f"'--timeout': '0' {NO_TIMEOUT}", id="run-timeout-0"),
+    pytest.param("run x --timeout 0", "'--timeout': '0' is no time above 0; right would be", id="timeout-0"),
     pytest.param("up x --on kubernetes --timeout 5w", f"'--timeout': '5w' {NO_TIMEOUT}", id="up-timeout"),
     pytest.param("down x --on kubernetes --timeout=-1", f"'--timeout': '-1' {NO_TIMEOUT}", id="down-timeout"),
     pytest.param("scale x 2 --on kubernetes --timeout inf", f"'--timeout': 'inf' {NO_TIMEOUT}", id="scale"),

@@ -73,9 +73,9 @@ def parsed_id(text: str, wrong: str = 'error parsing jobid: "{}"') -> int:
         fail(wrong.format(text))
 
 
-def limit(text: str | None) -> float | None:
-    """Return the seconds of a --timeout, or end the command."""
+def limit(text: str | None, bare: float = 1.0) -> float | None:
+    """Return a limit of time in seconds, or end the command; a number without a unit is one of `bare`."""
     try:
-        return seconds(text) if text else None
+        return seconds(text, bare) if text else None
     except ValueError as error:
         fail(str(error))

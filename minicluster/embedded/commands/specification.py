@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from broker_config.formats.durations import seconds
 from broker_config.formats.jobspec import attribute_path, build, node, set_at, setting, slot
 from minicluster.embedded.commands import constraints, submission
-from minicluster.embedded.commands.console import fail
+from minicluster.embedded.commands.console import fail, limit
 
 if TYPE_CHECKING:
     import argparse
@@ -24,7 +23,8 @@ def jobspec(options: argparse.Namespace, command: list[str], variables: Variable
     options = submission.counted(options)
     shell: JSON = {}
     resources, count = _resources(options, shell)
-    system: JSON = {"duration": _duration(options.time_limit), "environment": variables.values}
+    duration = limit(options.time_limit, 60.0)
+    system: JSON = {"duration": 0 if duration is None else duration, "environment": variables.values}
     system["cwd"] = options.cwd or _directory()
     spec = build(command, resources, count, system)
     if options.job_name:
@@ -51,15 +51,6 @@ def _directory() -> str:
     except OSError:
         pass
     return os.getcwd()  # noqa: PTH109
-
-
-def _duration(limit: str | None) -> float:
-    if limit is None:
-        return 0
-    try:
-        return float(limit) * 60.0 if limit[-1:].isdigit() or limit[-1:] == "." else seconds(limit)
-    except ValueError as error:
-        fail(str(error))
 
 
 def _resources(options: argparse.Namespace, shell: JSON) -> tuple[JSON, JSON]:
