@@ -6,12 +6,13 @@ import fcntl
 import os
 import pty
 import re
-import select
 import struct
 import termios
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from minicluster.embedded.client import readable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +50,7 @@ class ShellTerminal:
         os.waitpid(self.pid, 0)
 
     def _read(self) -> None:
-        if not select.select([self.descriptor], [], [], 0.1)[0]:
+        if not readable([self.descriptor], 0.1):
             return
         data = os.read(self.descriptor, 65536)
         for question, answer in _QUESTIONS.items():

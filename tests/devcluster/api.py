@@ -127,7 +127,11 @@ class Api:
 
 def is_closing(connection: http.client.HTTPConnection) -> bool:
     """Return whether an idle connection has something to read: the server hangs up after 90 s."""
-    return connection.sock is None or bool(select.select([connection.sock], [], [], 0)[0])
+    if connection.sock is None:
+        return True
+    poll = select.poll()  # `select` knows no descriptor above 1023
+    poll.register(connection.sock, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def with_query(path: str, query: Mapping[str, str]) -> str:

@@ -3,13 +3,14 @@
 import fcntl
 import os
 import pty
-import select
 import signal
 import struct
 import termios
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from minicluster.embedded.client import readable
 
 
 @dataclass
@@ -90,7 +91,7 @@ class Terminal:
         os.close(self.descriptor)
 
     def _read(self, seconds: float = 0.1) -> bool:
-        if not select.select([self.descriptor], [], [], seconds)[0]:
+        if not readable([self.descriptor], seconds):
             return False
         self.seen += os.read(self.descriptor, 65536)
         return True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
-import select
 import signal
 import struct
 import sys
@@ -16,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from local_machine import PROGRAM, Machine, document
+
+from minicluster.embedded.client import readable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +65,7 @@ class Terminal:
         return self._code()
 
     def _read(self) -> bool:
-        if not select.select([self.descriptor], [], [], 0.1)[0]:
+        if not readable([self.descriptor], 0.1):
             return True
         try:
             data = os.read(self.descriptor, 65536)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import os
-import select
 import signal
 import sys
 import time
 from typing import TYPE_CHECKING, Self
 
 from broker_config.formats import eventlog, jobid
-from minicluster.embedded.client import JSON, BrokerClient, RpcError
+from minicluster.embedded.client import JSON, BrokerClient, RpcError, readable
 from minicluster.embedded.commands.console import Parser, fail, note, parsed_id
 from minicluster.embedded.commands.output import OutputWriter, ending, exit_code
 
@@ -80,10 +79,10 @@ class _Attached:
     def follow(self, signals: _Signals) -> int:
         self._watch("eventlog", self._event)
         while self._watches:
-            readable = [self._client.fileno(), signals.pipe]
+            sources = [self._client.fileno(), signals.pipe]
             if self._input is not None:
-                readable.append(self._input)
-            ready = select.select(readable, [], [])[0]
+                sources.append(self._input)
+            ready = readable(sources, None)
             if self._input in ready:
                 self._feed(self._input)
             for signum in signals.arrived():
