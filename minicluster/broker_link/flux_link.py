@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import flux
 import flux.constants
-import flux.kvs
 
 from minicluster.broker_link import loaded_policy
 from minicluster.broker_link.errors import InstanceError, InstanceGone, RequestRefused, WaitTimeout
@@ -44,7 +43,7 @@ class FluxLink:
     def __init__(self, uri: str) -> None:
         self._uri = uri
         try:
-            self._handle = flux.Flux(uri)
+            self._handle = flux.Flux(uri) if uri else flux.Flux()
         except OSError as error:
             raise InstanceGone(error.strerror or str(error)) from error
         self._streams: dict[int, Any] = {}
@@ -129,7 +128,7 @@ class FluxLink:
         """Save the instance's data."""
         done = subprocess.run(
             ["flux", "dump", "-q", path],
-            env={**os.environ, "FLUX_URI": self._uri},
+            env={**os.environ, **({"FLUX_URI": self._uri} if self._uri else {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -140,6 +139,8 @@ class FluxLink:
 
     def sync(self) -> None:
         """Have the KVS make a checkpoint, which it does with a commit of any kind."""
+        import flux.kvs  # noqa: PLC0415 - only a lead that saves needs it
+
         try:
             flux.kvs.put(self._handle, "minicluster.saved", int(time.time()))
             flux.kvs.commit(self._handle, flux.constants.FLUX_KVS_SYNC)

@@ -1,7 +1,23 @@
-"""The far end of a link in lines, for the lead's server: one client's requests over links to the broker.
+"""The far end of a link in lines of JSON: one client's requests, over links to a broker of either engine.
 
-The lines are those of `flux_helper`, for either engine. The client sends requests; the broker's answers go
-into its `OutgoingLines`. Whatever it may not ask is refused with EPERM.
+It is behind the lead's API, in the helper of real Flux and in the relay of the embedded instance. The client
+sends these lines:
+
+    {"id": 7, "topic": "job-list.job-stats", "payload": {}}                  → {"id": 7, "payload": {...}}
+    {"id": 8, "topic": "job-info.eventlog-watch", "payload": {...}, "stream": true, "credit": 64}
+    {"id": 8, "credit": 32}          room for 32 more items of stream 8
+    {"id": 8, "cancel": true}        ends stream 8
+
+The first line that comes back is {"engine": "flux"}. Then come the answers, {"id", "payload"} or {"id",
+"errnum", "errstr"}; the end of a stream is errnum 61 (ENODATA). Where the broker hangs up, {"gone": reason} is the last line.
+
+Some topics are not the broker's. `helper.submit` {jobspec, urgency, flags} signs and submits; `helper.dump`
+{path} saves the instance's data. `minicluster-jobs.attributes` {ids} answers {"jobs": [{"id", "user"}]},
+`attributes.user` of the jobs that are known. The payloads of job-info.eventlog-watch and job-info.lookup may
+have `"after": N`: entries 0 to N of the log are left out, and answers have `"entry"`, the number of their
+first.
+
+What the client may not ask is refused with EPERM.
 
 Two kinds of threads call the broker. One has all single requests, and every eventlog that is followed. Any
 other stream has one to itself: it is read only while its client has credit, so that the broker waits with it.
@@ -14,9 +30,10 @@ import json
 import threading
 from typing import TYPE_CHECKING
 
-from broker_config.formats.jobspec import complete
+from minicluster.broker_link import flux_requests
 from minicluster.broker_link.errors import Refused, reason
 from minicluster.broker_link.link_thread import LinkThread
+from minicluster.broker_link.own_threads import OwnThread, OwnThreads
 from minicluster.broker_link.served_stream import EVENTLOG, ServedStream
 
 if TYPE_CHECKING:
@@ -24,7 +41,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from minicluster.broker_link.errors import RequestRefused
-    from minicluster.broker_link.link import JSON, LeadLink
+    from minicluster.broker_link.link import JSON, Callback, LeadLink
     from minicluster.broker_link.outgoing_lines import OutgoingLines
 
 MAX_LINE_BYTES = 4 << 20
@@ -32,9 +49,19 @@ MAX_REQUESTS = 8192
 """Under way at a time, streams among them."""
 MAX_OWN_THREADS = 32
 """Streams with a thread of their own, at a time."""
-IDLE_THREADS = 4
-"""Of these threads, so many are kept for the next such stream."""
 _CLOSE_SECONDS = 1.0
+
+
+SUBMIT, DUMP = "helper.submit", "helper.dump"
+
+
+class LineLimits:
+    """What one client may use."""
+
+    def __init__(self, line_bytes: int, requests: int, own_threads: int) -> None:
+        self.line_bytes = line_bytes
+        self.requests = requests
+        self.own_threads = own_threads
 
 
 class LinesBroken(Exception):  # noqa: N818 - named for what is the case
@@ -57,7 +84,9 @@ class LinesServer:
         over: Callable[[], None],
         environment: Mapping[str, str],
         cwd: str,
+        limits: LineLimits | None = None,
     ) -> None:
+        self._limits = limits or LineLimits(MAX_LINE_BYTES, MAX_REQUESTS, MAX_OWN_THREADS)
         self._connect = connect
         self._outbox = outbox
         self._refusal = refusal
@@ -67,11 +96,9 @@ class LinesServer:
         self._lock = threading.Lock()
         self._single: set[int] = set()  # requests with one answer, by the client's numbers
         self._streams: dict[int, _OnThread] = {}
-        self._idle: list[_OwnThread] = []
-        self._threads: set[LinkThread] = set()
         self._gone = False
         self._main = LinkThread(self._greeting, lambda: not outbox.is_full, self._broke)
-        self._threads.add(self._main)
+        self._own = OwnThreads(connect, outbox, self._broke, self._limits.own_threads)
         self._main.start()
 
     def _greeting(self) -> LeadLink:
@@ -91,8 +118,8 @@ class LinesServer:
     def take(self, data: bytes) -> None:
         """Take in what the client sent. Raises LinesBroken."""
         *lines, rest = (self._rest + data).split(b"\n")
-        if max(map(len, (rest, *lines))) > MAX_LINE_BYTES:
-            raise LinesBroken(f"a line has more than {MAX_LINE_BYTES >> 20} MiB")
+        if max(map(len, (rest, *lines))) > self._limits.line_bytes:
+            raise LinesBroken(f"a line has more than {self._limits.line_bytes >> 20} MiB")
         self._rest = rest
         for line in lines:
             self._request(_parsed(line))
@@ -105,14 +132,15 @@ class LinesServer:
         refusal = self._refusal(topic, request["payload"])
         if refusal:
             self._outbox.refuse(number, errno.EPERM, refusal)
-        elif len(self._single) + len(self._streams) >= MAX_REQUESTS:
-            self._outbox.refuse(
-                number, errno.EAGAIN, f"{MAX_REQUESTS} requests are under way, which is the limit"
-            )
+        elif len(self._single) + len(self._streams) >= self._limits.requests:
+            limit = f"{self._limits.requests} requests are under way, which is the limit"
+            self._outbox.refuse(number, errno.EAGAIN, limit)
         elif number in self._single or number in self._streams:
             raise LinesBroken(f"request {number} is under way, and another one has its number")
         elif request.get("stream"):
             self._stream(number, request)
+        elif topic == DUMP:
+            self._dump(number, request["payload"])
         else:
             self._single.add(number)
             self._main.post(lambda link: self._tried(number, lambda: self._ask(link, number, topic, request)))
@@ -127,12 +155,36 @@ class LinesServer:
             else:
                 self._outbox.put({"id": number, "payload": answer})
 
-        if topic == "helper.submit":
-            complete(payload["jobspec"], self._environment, self._cwd)
-            urgency, flags = int(payload["urgency"]), int(payload["flags"])
-            link.request_submit(payload["jobspec"], urgency, flags, answered)
+        if topic == SUBMIT:
+            self._submit(link, payload, answered)
         else:
-            link.request(topic, payload, answered)
+            flux_requests.request(link, topic, payload, answered)
+
+    def _submit(self, link: LeadLink, payload: JSON, answered: Callback) -> None:
+        from broker_config.formats.jobspec import complete  # noqa: PLC0415 - few submit; relays start light
+
+        complete(payload["jobspec"], self._environment, self._cwd)
+        urgency, flags = int(payload["urgency"]), int(payload["flags"])
+        link.request_submit(payload["jobspec"], urgency, flags, answered)
+
+    def _dump(self, number: int, payload: JSON) -> None:
+        """Save the instance's data, which takes its time: in a thread of its own."""
+        thread = self._own.take(None)
+        if thread is None:
+            self._outbox.refuse(number, errno.EAGAIN, self._own.limit_words)
+            return
+        self._single.add(number)
+
+        def dump(link: LeadLink) -> None:
+            link.dump(payload["path"])
+            self._outbox.put({"id": number, "payload": {}})
+
+        def work(link: LeadLink) -> None:
+            self._tried(number, lambda: dump(link))
+            self._single.discard(number)
+            self._own.give_back(thread)
+
+        thread.post(work)
 
     def _stream(self, number: int, request: JSON) -> None:
         try:
@@ -140,10 +192,9 @@ class LinesServer:
         except (TypeError, ValueError) as error:
             self._outbox.refuse(number, errno.EPROTO, f"the request is malformed: {error}")
             return
-        thread = self._main if request["topic"] == EVENTLOG else self._own_thread(stream)
+        thread = self._main if request["topic"] == EVENTLOG else self._own.take(stream)
         if thread is None:
-            limit = f"{MAX_OWN_THREADS} streams of this kind are open, which is the limit"
-            self._outbox.refuse(number, errno.EAGAIN, limit)
+            self._outbox.refuse(number, errno.EAGAIN, self._own.limit_words)
             return
         self._streams[number] = _OnThread(stream, thread)
         thread.post(lambda link: self._tried(number, lambda: stream.begin(link)))
@@ -183,60 +234,23 @@ class LinesServer:
 
     def _ended(self, number: int) -> None:
         found = self._streams.pop(number, None)
-        if found is not None and isinstance(found.thread, _OwnThread):
-            self._keep(found.thread)
-
-    # -- threads ---------------------------------------------------------------------------------------
-
-    def _own_thread(self, stream: ServedStream) -> LinkThread | None:
-        """Return a thread for a stream alone; None: there are too many."""
-        with self._lock:
-            idle = self._idle.pop() if self._idle else None
-            if idle is None and len(self._threads) > MAX_OWN_THREADS:
-                return None
-            thread = idle or _OwnThread(self._connect, self._outbox, self._broke)
-            self._threads.add(thread)
-            thread.stream = stream
-        if idle is None:
-            thread.start()
-        return thread
-
-    def _keep(self, thread: _OwnThread) -> None:
-        with self._lock:
-            thread.stream = None
-            if len(self._idle) < IDLE_THREADS:
-                self._idle.append(thread)
-                return
-            self._threads.discard(thread)
-        thread.close()
+        if found is not None and isinstance(found.thread, OwnThread):
+            self._own.give_back(found.thread)
 
     def drained(self) -> None:
         """Read on: the outbox has room again."""
-        for each in tuple(self._threads):
-            each.wake()
+        self._main.wake()
+        self._own.drained()
 
     def close(self) -> None:
         """End every request, and the threads."""
         with self._lock:
             self._gone = True
-            threads = tuple(self._threads)
+        threads = (self._main, *self._own.all())
         for each in threads:
             each.close()
         for each in threads:
             each.join(_CLOSE_SECONDS)
-
-
-class _OwnThread(LinkThread):
-    """The thread of one stream at a time, which is read only while its client has credit."""
-
-    def __init__(
-        self, connect: Callable[[], LeadLink], outbox: OutgoingLines, broke: Callable[[Exception], None]
-    ) -> None:
-        self.stream: ServedStream | None = None
-        super().__init__(connect, lambda: not outbox.is_full and self._has_room(), broke)
-
-    def _has_room(self) -> bool:
-        return self.stream is None or self.stream.has_room
 
 
 class _OnThread:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from queue import Empty, SimpleQueue
+from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,14 +30,14 @@ class LinkThread(threading.Thread):
         self._connect = connect
         self._may_read = may_read
         self._broke = broke
-        self._work: SimpleQueue[LinkWork] = SimpleQueue()
+        self._work: deque[LinkWork] = deque()
         self._awake = threading.Event()
         self._closed = False
         self._link: LeadLink | None = None
 
     def post(self, work: LinkWork) -> None:
         """Have work done; for other threads."""
-        self._work.put(work)
+        self._work.append(work)
         self.wake()
 
     def wake(self) -> None:
@@ -75,9 +75,5 @@ class LinkThread(threading.Thread):
                 self._awake.wait()
 
     def _work_off(self, link: LeadLink) -> None:
-        while not self._closed:
-            try:
-                work = self._work.get_nowait()
-            except Empty:
-                return
-            work(link)
+        while self._work and not self._closed:
+            self._work.popleft()(link)

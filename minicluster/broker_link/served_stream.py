@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from minicluster.broker_link.line_stream import StreamCall
@@ -54,7 +55,8 @@ class ServedStream:
         if self._first and link.engine == "flux":
             self._numbered, self._taken, self._first = True, self._first, 0
         self._skip = self._taken
-        self._number = link.stream(self._topic, self._payload, lambda *found: self._take(link, *found))
+        take = functools.partial(self._take, link)
+        self._number = link.stream(self._topic, self._payload, take)
 
     def _take(self, link: LeadLink, answer: JSON | None, refusal: RequestRefused | None) -> None:
         if refusal is not None:

@@ -37,7 +37,7 @@ _COMMANDS = {
 }
 # For this project's own use; real Flux has no such commands, and `flux --help` does not show them.
 _HIDDEN = {
-    "minicluster-relay": "embedded.broker.relay",
+    "minicluster-relay": "embedded_lead.relay",
     "minicluster-saving": "embedded_lead.save_command",
 }
 # What real Flux has besides.

@@ -155,7 +155,8 @@ def test_a_stream_that_is_cancelled_ends_at_once(greeted: Relay) -> None:
         {"id": 9, "cancel": True},
         {"id": 10, "topic": "attr.get", "payload": {"name": "size"}},
     )
-    assert [greeted.read()["id"] for _ in range(2)] == [9, 10]
+    answers = {each["id"]: each for each in (greeted.read(), greeted.read())}
+    assert (answers[9], answers[10]["payload"]["value"]) == ({"id": 9, **ENDED}, "4")
 
 
 @pytest.mark.parametrize(
@@ -182,6 +183,20 @@ def test_a_dump_is_the_brokers(greeted: Relay, cluster: Instance) -> None:
     greeted.ask({"id": 1, "topic": "helper.dump", "payload": {"path": f"{cluster.directory}/saved"}})
     assert "payload" in greeted.read()
     assert (cluster.directory / "saved").exists()
+
+
+def test_what_is_no_request_ends_it(greeted: Relay) -> None:
+    greeted.write("what?\n")
+    assert greeted.read() == {"gone": "a line is no JSON object with an id"}
+    assert greeted.end() == 1
+
+
+def test_many_streams_are_open_at_a_time(greeted: Relay) -> None:
+    """More than a lead allows the clients of its API."""
+    journal = {"topic": "job-manager.events-journal", "payload": {}, "stream": True, "credit": 0}
+    greeted.ask(*({**journal, "id": number} for number in range(1, 41)))
+    greeted.ask(*({"id": number, "cancel": True} for number in range(1, 41)))
+    assert {greeted.read()["errnum"] for _ in range(40)} == {errno.ENODATA}
 
 
 def test_it_ends_with_its_input(greeted: Relay) -> None:

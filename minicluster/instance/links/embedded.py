@@ -7,7 +7,6 @@ import errno
 import socket
 from typing import TYPE_CHECKING
 
-from minicluster.broker_link import rejected_peers
 from minicluster.broker_link.errors import InstanceError, InstanceGone, RequestRefused, WaitTimeout
 from minicluster.embedded.client import BrokerClient, readable
 from minicluster.embedded.errors import BrokerUnreachable, RpcError
@@ -35,12 +34,12 @@ class EmbeddedEndpoint:
 
 
 class EmbeddedLink:
-    """One connection; see `LeadLink`."""
+    """One connection; see `LeadLink`. `is_named`: errors name the address, which no client adds."""
 
     engine = "embedded"
 
-    def __init__(self, uri: str) -> None:
-        self._uri = uri
+    def __init__(self, uri: str, *, is_named: bool = True) -> None:
+        self._prefix = f"{uri}: " if is_named else ""
         try:
             self._client = BrokerClient(uri)
         except BrokerUnreachable as error:
@@ -120,6 +119,8 @@ class EmbeddedLink:
 
     def rejected_peers(self) -> Sequence[str]:
         """Return the peers that the lead rejected lately."""
+        from minicluster.broker_link import rejected_peers  # noqa: PLC0415 - not for relays, which start light
+
         return rejected_peers.lines(self.rpc("overlay.stats-get", {}, 10.0)["turned-away"])
 
     def close(self) -> None:
@@ -131,7 +132,7 @@ class EmbeddedLink:
     def _failure(self, topic: str, error: RpcError, timeout: float | None = None) -> InstanceError:
         """Return our error for the client's."""
         if error.errnum == errno.ECONNRESET:
-            return InstanceGone(f"{self._uri}: the broker ended the connection")
+            return InstanceGone(f"{self._prefix}the broker ended the connection")
         if error.errnum == errno.ETIMEDOUT and timeout is not None:
             return WaitTimeout(f"{topic}: no answer in {timeout:g} s")
         return RequestRefused(topic, error.errnum, error.text)
