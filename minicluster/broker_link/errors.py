@@ -4,6 +4,7 @@ InstanceError
 ├── InstanceGone         no broker answers at the address (any more): no socket, broker ended, helper died
 ├── Refused              something was refused: Flux's error number, and a text
 │   ├── RequestRefused   the broker refused a request; it has the topic
+│   │   └── NotAllowed   who asks may not ask this (EPERM)
 │   └── WaitTimeout      an answer did not come in time
 ├── NoEngine             │
 ├── SubmitRefused        │ in `minicluster.instance.errors`: of the port alone
@@ -44,12 +45,21 @@ class RequestRefused(Refused):
         self.args = (f"{topic}: {self.text}",)
 
 
+class NotAllowed(RequestRefused):
+    """The broker refused a request that is not for who asks: EPERM, in the broker's words."""
+
+
 class WaitTimeout(Refused, TimeoutError):  # noqa: N818 - named for what happened
     """An answer did not come in time; `words` has which one."""
 
     def __init__(self, words: str = "") -> None:
         super().__init__(errno.ETIMEDOUT)
         self.args = (words or self.text,)
+
+
+def refusal_of(topic: str, errnum: int, text: str = "") -> RequestRefused:
+    """Return the error for a request that the broker refused."""
+    return (NotAllowed if errnum == errno.EPERM else RequestRefused)(topic, errnum, text)
 
 
 def reason(error: Exception) -> str:

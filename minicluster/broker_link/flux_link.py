@@ -13,18 +13,25 @@ import re
 import socket
 import subprocess
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import flux
 import flux.constants
 
-from minicluster.broker_link import loaded_policy
-from minicluster.broker_link.errors import InstanceError, InstanceGone, RequestRefused, WaitTimeout
+from minicluster.broker_link import flux_users, loaded_policy
+from minicluster.broker_link.errors import (
+    InstanceError,
+    InstanceGone,
+    RequestRefused,
+    WaitTimeout,
+    refusal_of,
+)
+from minicluster.broker_link.flux_users import sent_by
 from minicluster.broker_link.rejected_peers import RejectedPeers, lines
+from minicluster.broker_link.users import uid_problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from minicluster.broker_link.link import JSON, Callback
 
@@ -33,6 +40,14 @@ BATCH = 1000
 _REJECTED = re.compile(r"rejecting connection from (\S+) \(rank \d+\): (.*)", re.DOTALL)
 _FOR_EVER = -1.0
 _SUBMIT = "job-ingest.submit"
+
+
+class _Stream(NamedTuple):
+    """One that is open, and who asked for it."""
+
+    topic: str
+    rpc: Any
+    user: int | None
 
 
 class FluxLink:
@@ -46,53 +61,40 @@ class FluxLink:
             self._handle = flux.Flux(uri) if uri else flux.Flux()
         except OSError as error:
             raise InstanceGone(error.strerror or str(error)) from error
-        self._streams: dict[int, Any] = {}
+        self._streams: dict[int, _Stream] = {}
         self._number = 0
         self._reactor = _Reactor(self._handle)
         self._log: _FollowedLog | None = None
 
-    def stream(self, topic: str, payload: JSON, callback: Callback) -> int:
+    def stream(self, topic: str, payload: JSON, callback: Callback, user: int | None = None) -> int:
         """Ask for a stream of answers."""
         self._number += 1
         try:
-            rpc = self._handle.rpc(topic, payload, flags=flux.constants.FLUX_RPC_STREAMING)
+            with sent_by(self._handle, user):
+                rpc = self._handle.rpc(topic, payload, flags=flux.constants.FLUX_RPC_STREAMING)
         except OSError as error:
             raise _ours(topic, error) from error
-        self._streams[self._number] = (topic, rpc)
-        rpc.then(self._take, self._number, callback)
+        self._streams[self._number] = _Stream(topic, rpc, user)
+        rpc.then(_take_item, self._streams, self._number, callback, self._reactor)
         return self._number
 
     call = stream  # its name in release 0.1.0, by which others' routes at the lead know it
 
-    def _take(self, rpc: Any, number: int, callback: Callback) -> None:
-        """Pass an answer to its callback; an exception here would end the reactor with an error."""
-        topic, _ = self._streams.get(number, ("", None))
-        refusal = answer = None
-        try:
-            text = rpc.get_str()
-            rpc.reset()
-            answer = json.loads(text or "{}")
-        except OSError as error:
-            refusal = RequestRefused(topic, error.errno or errno.EIO, error.strerror or "")
-        if number in self._streams:
-            if refusal is not None:
-                del self._streams[number]
-            callback(answer, refusal)
-        self._reactor.taken()
-
     def cancel(self, number: int) -> None:
         """Ask for no more of a stream."""
-        topic, rpc = self._streams.pop(number, (None, None))
-        if rpc is None:
+        found = self._streams.pop(number, None)
+        if found is None:
             return  # it has ended by itself
-        tag = {"matchtag": rpc.pimpl.get_matchtag()}
-        self._handle.rpc(topic + "-cancel", tag, flags=flux.constants.FLUX_RPC_NORESPONSE)
+        tag = {"matchtag": found.rpc.pimpl.get_matchtag()}
+        with sent_by(self._handle, found.user):
+            self._handle.rpc(found.topic + "-cancel", tag, flags=flux.constants.FLUX_RPC_NORESPONSE)
 
-    def request(self, topic: str, payload: JSON, callback: Callback) -> int:
+    def request(self, topic: str, payload: JSON, callback: Callback, user: int | None = None) -> int:
         """Ask for one answer."""
         self._number += 1
         try:
-            rpc = self._handle.rpc(topic, payload)
+            with sent_by(self._handle, user):
+                rpc = self._handle.rpc(topic, payload)
         except OSError as error:
             raise _ours(topic, error) from error
         rpc.then(_take_one, topic, callback, self._reactor)
@@ -104,15 +106,20 @@ class FluxLink:
         _submit(self._handle, jobspec, urgency, flags).then(_take_one, _SUBMIT, callback, self._reactor)
         return self._number
 
-    def rpc(self, topic: str, payload: JSON, timeout: float | None = None) -> JSON:
+    def rpc(self, topic: str, payload: JSON, timeout: float | None = None, user: int | None = None) -> JSON:
         """Return the one answer."""
         try:
-            rpc = self._handle.rpc(topic, payload)
+            with sent_by(self._handle, user):
+                rpc = self._handle.rpc(topic, payload)
             rpc.wait_for(_FOR_EVER if timeout is None else timeout)
             answer: JSON = rpc.get() or {}
         except OSError as error:
             raise _ours(topic, error, timeout) from error
         return answer
+
+    def user_refusal(self, uid: int) -> str:
+        """Return why no request of this connection can be of that user."""
+        return uid_problem(uid) or flux_users.refusal(self, uid)
 
     def submit(self, jobspec: JSON, urgency: int, flags: int = 0, timeout: float | None = None) -> int:
         """Sign a jobspec and submit it as it is."""
@@ -175,6 +182,25 @@ class FluxLink:
         self._log = self._handle = None
 
 
+def _take_item(
+    rpc: Any, streams: dict[int, _Stream], number: int, callback: Callback, reactor: _Reactor
+) -> None:
+    """Pass an answer of a stream to its callback; an exception here would end the reactor with an error."""
+    topic = streams[number].topic if number in streams else ""
+    refusal = answer = None
+    try:
+        text = rpc.get_str()
+        rpc.reset()
+        answer = json.loads(text or "{}")
+    except OSError as error:
+        refusal = refusal_of(topic, error.errno or errno.EIO, error.strerror or "")
+    if number in streams:
+        if refusal is not None:
+            del streams[number]
+        callback(answer, refusal)
+    reactor.taken()
+
+
 def _submit(handle: Any, jobspec: JSON, urgency: int, flags: int) -> Any:
     """Begin to submit a jobspec; the future has `get_id`. Raises RequestRefused, InstanceGone."""
     import flux.job  # noqa: PLC0415 - 3 MB, and hardly any lead server submits
@@ -194,7 +220,7 @@ def _take_one(future: Any, topic: str, callback: Callback, reactor: _Reactor) ->
         answer = {"id": int(future.get_id())} if is_id else json.loads(future.get_str() or "{}")
     except OSError as error:
         words = future.error_string() if topic == _SUBMIT else ""
-        refusal = RequestRefused(topic, error.errno or errno.EIO, words or error.strerror or "")
+        refusal = refusal_of(topic, error.errno or errno.EIO, words or error.strerror or "")
     callback(answer, refusal)
     reactor.taken()
 
@@ -305,4 +331,4 @@ def _ours(topic: str, error: OSError, timeout: float | None = None) -> InstanceE
         return InstanceGone(error.strerror or str(error))
     if code == errno.ETIMEDOUT and timeout is not None:
         return WaitTimeout(f"{topic}: no answer in {timeout:g} s")
-    return RequestRefused(topic, code, error.strerror or "")
+    return refusal_of(topic, code, error.strerror or "")

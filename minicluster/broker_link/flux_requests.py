@@ -18,15 +18,15 @@ ATTRIBUTES = "minicluster-jobs.attributes"
 LOOKUP = "job-info.lookup"
 
 
-def request(link: LeadLink, topic: str, payload: JSON, callback: Callback) -> None:
+def request(link: LeadLink, topic: str, payload: JSON, callback: Callback, user: int | None) -> None:
     """Ask for one answer. Raises RequestRefused, InstanceGone, and KeyError for what is malformed."""
     if link.engine == "flux" and topic == ATTRIBUTES:
-        _Attributes(link, payload["ids"], callback)
+        _Attributes(link, payload["ids"], callback, user)
     elif link.engine == "flux" and topic == LOOKUP and "after" in payload:
         behind = functools.partial(_behind, int(payload["after"]) + 1, callback)
-        link.request(topic, payload, behind)
+        link.request(topic, payload, behind, user)
     else:
-        link.request(topic, payload, callback)
+        link.request(topic, payload, callback, user)
 
 
 def _behind(first: int, callback: Callback, answer: JSON | None, refusal: RequestRefused | None) -> None:
@@ -42,14 +42,14 @@ def _behind(first: int, callback: Callback, answer: JSON | None, refusal: Reques
 class _Attributes:
     """Looks up the jobspecs of some jobs, all at once, and answers when the last one is there."""
 
-    def __init__(self, link: LeadLink, ids: list[int], callback: Callback) -> None:
+    def __init__(self, link: LeadLink, ids: list[int], callback: Callback, user: int | None) -> None:
         self._callback = callback
         self._left = len(ids)
         self._found: list[dict[str, Any]] = []
         self._error: RequestRefused | None = None
         for jobid in ids:
             wanted = {"id": jobid, "keys": ["jobspec"], "flags": 0}
-            link.request(LOOKUP, wanted, functools.partial(self._take, jobid))
+            link.request(LOOKUP, wanted, functools.partial(self._take, jobid), user)
         self._end_if_complete()
 
     def _take(self, jobid: int, answer: JSON | None, refusal: RequestRefused | None) -> None:

@@ -7,12 +7,15 @@ sends these lines:
     {"id": 8, "topic": "job-info.eventlog-watch", "payload": {...}, "stream": true, "credit": 64}
     {"id": 8, "credit": 32}          room for 32 more items of stream 8
     {"id": 8, "cancel": true}        ends stream 8
+    {"id": 9, "topic": "job-list.list-id", "payload": {"id": 5}, "user": 7001}     asked as uid 7001
 
-The first line that comes back is {"engine": "flux"}. Then come the answers, {"id", "payload"} or {"id",
-"errnum", "errstr"}; the end of a stream is errnum 61 (ENODATA). Where the broker hangs up, {"gone": reason} is the last line.
+The first line that comes back is {"engine": "flux", "users": true}; without `users` no line may have `user`.
+Then come the answers, {"id", "payload"} or {"id", "errnum", "errstr"}; the end of a stream is errnum 61
+(ENODATA). Where the broker hangs up, {"gone": reason} is the last line.
 
 Some topics are not the broker's. `helper.submit` {jobspec, urgency, flags} signs and submits; `helper.dump`
-{path} saves the instance's data. `minicluster-jobs.attributes` {ids} answers {"jobs": [{"id", "user"}]},
+{path} saves the instance's data; `helper.check-user` {user} answers {"refusal": why lines may not have that
+user}, which is empty if they may. `minicluster-jobs.attributes` {ids} answers {"jobs": [{"id", "user"}]},
 `attributes.user` of the jobs that are known. The payloads of job-info.eventlog-watch and job-info.lookup may
 have `"after": N`: entries 0 to N of the log are left out, and answers have `"entry"`, the number of their
 first.
@@ -35,6 +38,7 @@ from minicluster.broker_link.errors import Refused, reason
 from minicluster.broker_link.link_thread import LinkThread
 from minicluster.broker_link.own_threads import OwnThread, OwnThreads
 from minicluster.broker_link.served_stream import EVENTLOG, ServedStream
+from minicluster.broker_link.users import uid_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,7 +56,8 @@ MAX_OWN_THREADS = 32
 _CLOSE_SECONDS = 1.0
 
 
-SUBMIT, DUMP = "helper.submit", "helper.dump"
+SUBMIT, DUMP, CHECK_USER = "helper.submit", "helper.dump", "helper.check-user"
+_OWNERS = "a line with `user` has no topic of the helper's own: it would be done as the instance's owner"
 
 
 class LineLimits:
@@ -103,7 +108,7 @@ class LinesServer:
 
     def _greeting(self) -> LeadLink:
         link = self._connect()
-        self._outbox.put({"engine": link.engine})
+        self._outbox.put({"engine": link.engine, **({"users": True} if link.engine == "flux" else {})})
         return link
 
     def _broke(self, error: Exception) -> None:
@@ -130,6 +135,8 @@ class LinesServer:
             self._steer(number, request)
             return
         refusal = self._refusal(topic, request["payload"])
+        if "user" in request and topic.startswith("helper."):
+            refusal = refusal or _OWNERS
         if refusal:
             self._outbox.refuse(number, errno.EPERM, refusal)
         elif len(self._single) + len(self._streams) >= self._limits.requests:
@@ -157,8 +164,10 @@ class LinesServer:
 
         if topic == SUBMIT:
             self._submit(link, payload, answered)
+        elif topic == CHECK_USER:
+            answered({"refusal": link.user_refusal(payload["user"])}, None)
         else:
-            flux_requests.request(link, topic, payload, answered)
+            flux_requests.request(link, topic, payload, answered, request.get("user"))
 
     def _submit(self, link: LeadLink, payload: JSON, answered: Callback) -> None:
         from broker_config.formats.jobspec import complete  # noqa: PLC0415 - few submit; relays start light
@@ -271,4 +280,7 @@ def _parsed(line: bytes) -> dict[str, Any]:
     found["payload"] = found.get("payload") or {}
     if not isinstance(found.get("topic", ""), str) or not isinstance(found["payload"], dict):
         raise LinesBroken("a request has a topic, which is a text, and a payload, which is an object")
+    problem = uid_problem(found["user"]) if "user" in found else ""
+    if problem:
+        raise LinesBroken(f"user: {problem}")  # never taken for a request without one, the owner's
     return found

@@ -25,15 +25,19 @@ class Accepted:
 
 
 class BrokerLink(Protocol):
-    """A connection to a broker, for one thread at a time. All methods but `wake` raise InstanceGone."""
+    """A connection to a broker, for one thread at a time. All methods but `wake` raise InstanceGone.
+
+    Where a method has `user`, the request is made as the user with that uid, and answered as to him; None:
+    as who made the connection. An instance that knows no users refuses the request.
+    """
 
     engine: str
     """Either "flux" or "embedded"."""
 
-    def rpc(self, topic: str, payload: JSON, timeout: float | None = None) -> JSON:
+    def rpc(self, topic: str, payload: JSON, timeout: float | None = None, user: int | None = None) -> JSON:
         """Return the one answer. Raises RequestRefused; WaitTimeout after `timeout` seconds."""
 
-    def stream(self, topic: str, payload: JSON, callback: Callback) -> int:
+    def stream(self, topic: str, payload: JSON, callback: Callback, user: int | None = None) -> int:
         """Ask for a stream of answers; return the request's number.
 
         `callback` is called within `dispatch` and `rpc`.
@@ -51,6 +55,9 @@ class BrokerLink(Protocol):
     def wake(self) -> None:
         """Have `dispatch` return: the one method for other threads."""
 
+    def user_refusal(self, uid: int) -> str:
+        """Return why no request of this connection can be of that user; empty: it can."""
+
     def submit(self, jobspec: JSON, urgency: int, flags: int = 0, timeout: float | None = None) -> int:
         """Sign a jobspec, submit it as it is, and return the job's id. Raises RequestRefused, WaitTimeout."""
 
@@ -64,7 +71,7 @@ class BrokerLink(Protocol):
 class LeadLink(BrokerLink, Protocol):
     """A link to the lead broker, for programs on its host."""
 
-    def request(self, topic: str, payload: JSON, callback: Callback) -> int:
+    def request(self, topic: str, payload: JSON, callback: Callback, user: int | None = None) -> int:
         """Ask for one answer, which `callback` gets within `dispatch`; return the request's number."""
 
     def request_submit(self, jobspec: JSON, urgency: int, flags: int, callback: Callback) -> int:

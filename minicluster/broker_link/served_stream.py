@@ -31,6 +31,7 @@ class ServedStream:
     def __init__(self, request: JSON, answer: Callable[[JSON], None], over: Callable[[], None]) -> None:
         self._topic: str = request["topic"]
         self._payload: JSON = request.get("payload") or {}
+        self._user: int | None = request.get("user")
         self._call = StreamCall(request, answer)
         self._over = over
         self._first = int(self._payload.get("after", -1)) + 1 if self._topic == EVENTLOG else 0
@@ -56,7 +57,7 @@ class ServedStream:
             self._numbered, self._taken, self._first = True, self._first, 0
         self._skip = self._taken
         take = functools.partial(self._take, link)
-        self._number = link.stream(self._topic, self._payload, take)
+        self._number = link.stream(self._topic, self._payload, take, self._user)
 
     def _take(self, link: LeadLink, answer: JSON | None, refusal: RequestRefused | None) -> None:
         if refusal is not None:

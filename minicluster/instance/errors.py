@@ -4,6 +4,7 @@ InstanceError
 ├── InstanceGone         no broker answers at the address (any more): no socket, broker ended, helper died
 ├── Refused
 │   ├── RequestRefused   the instance refused a request; it has the error number and a text
+│   │   └── NotAllowed   who asks may not ask this, or not for that user
 │   └── WaitTimeout      an answer did not come in time
 ├── NoEngine             no engine serves the address: no real flux-core on PATH, or another kind of socket
 ├── JobNotFound          the instance has no job of that id
@@ -14,7 +15,13 @@ InstanceError
 
 from __future__ import annotations
 
-from minicluster.broker_link.errors import InstanceError, InstanceGone, RequestRefused, WaitTimeout
+from minicluster.broker_link.errors import (
+    InstanceError,
+    InstanceGone,
+    NotAllowed,
+    RequestRefused,
+    WaitTimeout,
+)
 
 __all__ = [
     "InstanceError",
@@ -22,6 +29,7 @@ __all__ = [
     "JobInactive",
     "JobNotFound",
     "NoEngine",
+    "NotAllowed",
     "NotResized",
     "RequestRefused",
     "SubmitRefused",

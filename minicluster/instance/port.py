@@ -1,7 +1,8 @@
 """The port over a running instance of either engine, for the rest of this project.
 
-Every method may raise `InstanceGone` and `RequestRefused`; its docstring has what else it raises. Calls may
-come from several threads. A `Stream` keeps one request open until it ends or is closed.
+Every method may raise `InstanceGone` and `RequestRefused`, of which `NotAllowed` is one; its docstring has
+what else it raises. Calls may come from several threads. A `Stream` keeps one request open until it ends or
+is closed.
 """
 
 from __future__ import annotations
@@ -224,6 +225,18 @@ class Instance(Protocol):
     @property
     def links(self) -> SharedLinks:
         """The links to the broker, for requests that the port does not have."""
+
+    def as_user(self, uid: int) -> Instance:
+        """Return a view of the instance as the user with this uid sees it.
+
+        Each request of the view is made as him, over the connection of the instance's owner, and the instance
+        itself decides: his jobs are listed alone, and what he may not do raises NotAllowed. He cannot submit
+        here: that needs his signature. The view ends with this connection. Keep it: the instance is asked
+        once whether it takes requests of users.
+
+        Raises NotAllowed, with the reason: it runs all jobs as one user, lacks `access.allow-guest-user` or
+        `access.private-mode`, what is beside its broker is too old, or nothing may be asked for this uid.
+        """
 
     def close(self) -> None:
         """Hang up; the instance goes on. Streams end."""

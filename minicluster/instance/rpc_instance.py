@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakSet
 
 from broker_config.formats import hostlist
 from minicluster.instance import resource_sets, wire
 from minicluster.instance.errors import InstanceGone, RequestRefused, WaitTimeout
 from minicluster.instance.job_logs import JobLogs
 from minicluster.instance.links.shared import SharedLinks
+from minicluster.instance.links.user import of_user
 from minicluster.instance.records import Broker, QueueStats, QueueStatus, Resources
 from minicluster.instance.rpc_jobs import RpcJobs
 from minicluster.instance.rpc_overview import RpcOverview
@@ -27,6 +29,8 @@ class RpcInstance:
     """A running instance, by its topics; see `minicluster.instance.port`."""
 
     def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._views: WeakSet[RpcInstance] = WeakSet()
         self._links = SharedLinks(endpoint)
         self.jobs = RpcJobs(self._links, JobLogs(self._links))
         self.queues = RpcQueues(self._links)
@@ -49,8 +53,16 @@ class RpcInstance:
         """The links to the broker, for requests that the port does not have."""
         return self._links
 
+    def as_user(self, uid: int) -> RpcInstance:
+        """Return a view whose every request is this user's."""
+        view = RpcInstance(of_user(self._links, self._endpoint, uid))
+        self._views.add(view)
+        return view
+
     def close(self) -> None:
         """Hang up."""
+        for view in tuple(self._views):
+            view.close()
         self._links.close()
 
     def __enter__(self) -> Self:

@@ -16,6 +16,7 @@ from minicluster.instance import jobspec as jobspecs
 from minicluster.instance import wire
 from minicluster.instance.errors import (
     JobInactive,
+    NotAllowed,
     NotResized,
     RequestRefused,
     SubmitRefused,
@@ -103,8 +104,9 @@ class RpcJobs:
         self.raise_exception(jobid, "cancel", 0, reason)
 
     def cancel_all(self, states: JobState = JobState.ACTIVE, reason: str = "") -> int:
-        """Cancel jobs by their states."""
-        which = {"states": int(states), "userid": _EVERY_USER, "dry_run": False}
+        """Cancel jobs by their states; those of a user, where it is he who asks."""
+        userid = _EVERY_USER if self._links.user is None else self._links.user
+        which = {"states": int(states), "userid": userid, "dry_run": False}
         note = {"note": reason} if reason else {}
         answer = self._links.rpc("job-manager.raiseall", {**which, "type": "cancel", "severity": 0, **note})
         return int(answer["count"])
@@ -127,6 +129,8 @@ class RpcJobs:
         order = {"id": jobid, "workers": workers, "wait": wait}
         try:
             return int(self._links.rpc("minicluster-sched.resize", order)["before"])
+        except NotAllowed:
+            raise
         except RequestRefused as refusal:
             if self.get(jobid).state == JobState.INACTIVE:
                 raise JobInactive(jobid) from refusal

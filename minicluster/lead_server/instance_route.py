@@ -1,8 +1,9 @@
 """`POST /v1/instance`: the connection becomes one in lines, by which a client uses the instance.
 
 The client shows a token for jobs and asks for an upgrade (RFC 9110, section 7.8). Then it sends requests as
-`broker_link.flux_helper` describes them, and the broker's answers come back. What a token for jobs may call
-is in `purposes`. Jobs without an environment get BASE of the lead's, and nothing else of it.
+`broker_link.lines_server` describes them, and the broker's answers come back. What a token for jobs may call
+is in `purposes`: it acts as the instance's owner, and may ask as any other user. Jobs without an environment
+get BASE of the lead's, and nothing else of it.
 
 One thread reads and writes the connection, as TLS demands; others call the broker. A client who is behind
 gets no answers read for him, and one who takes nothing for STALL_SECONDS is disconnected. So is one whose

@@ -66,6 +66,8 @@ PURPOSES: Mapping[str, Purpose] = {
                     "job-manager.urgency",
                     "minicluster-sched.resize",
                     "minicluster-jobs.attributes",
+                    # Whether requests may be a user's.
+                    "helper.check-user",
                     # Queues: read, stop and start, wait until idle.
                     "job-list.job-stats",
                     "job-manager.queue-list",

@@ -12,6 +12,7 @@ from minicluster.instance.errors import (
     InstanceGone,
     JobInactive,
     JobNotFound,
+    NotAllowed,
     RequestRefused,
     SubmitRefused,
 )
@@ -37,7 +38,7 @@ def of_instance(jobid: int | None = None) -> Iterator[None]:
     except (errors.Conflict, errors.Invalid) as error:
         raise RequestRefused("the service", errno.EINVAL, error.detail) from error
     except errors.Forbidden as error:
-        raise RequestRefused("the service", errno.EPERM, error.detail) from error
+        raise NotAllowed("the service", errno.EPERM, error.detail) from error
     except (errors.ServerAway, errors.ServiceFailed) as error:
         raise InstanceGone(str(error)) from error
 

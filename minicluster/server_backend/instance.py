@@ -149,6 +149,10 @@ class ServiceInstance:
             *(ServiceSample("flux_jobs", count, {"state": state}) for state, count in states.items()),
         ]
 
+    def as_user(self, uid: int) -> NoReturn:  # noqa: ARG002
+        """Raise NotOffered: the service knows its users by their tokens."""
+        refuse("to ask as another user")
+
     def close(self) -> None:
         """Do nothing: the client is closed by who made it."""
 

@@ -68,6 +68,10 @@ class KeptInstance:
         """The links to the broker."""
         return self._inner.links
 
+    def as_user(self, uid: int) -> Instance:
+        """Return a view of it as a user sees it. Raises NotAllowed."""
+        return self._inner.as_user(uid)
+
     def close(self) -> None:
         """Hang up. Streams end."""
         self._done.set()

@@ -33,6 +33,7 @@ class HandleEndpoint:
     """A broker reached by handles of this process; see `Endpoint`."""
 
     inherits_environment = True
+    user: int | None = None
 
     def __init__(self, uri: str) -> None:
         self.uri = uri

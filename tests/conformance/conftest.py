@@ -65,10 +65,10 @@ def laboratories(engine: str, flux_folder: Path, scratch: Path) -> Iterator[Call
     """Make instances that are not started yet, from more configuration; they end with the session."""
     made: list[Laboratory] = []
 
-    def make(extra: str = "") -> Laboratory:
+    def make(extra: str = "", access: str = "") -> Laboratory:
         folder = Path(tempfile.mkdtemp(prefix=engine[0], dir=scratch))
         kind = "flux" if engine in OF_FLUX else "embedded"
-        made.append(Laboratory(kind, flux_folder, folder, extra, reached=engine))
+        made.append(Laboratory(kind, flux_folder, folder, extra, access, reached=engine))
         return made[-1]
 
     yield make

@@ -48,6 +48,7 @@ TOML = """\
 [access]
 allow-guest-user = true
 allow-root-owner = true
+{access}
 [bootstrap]
 curve_cert = "{folder}/curve.cert"
 hosts = [{{host="mc-0", bind="tcp://127.0.0.1:{port}", connect="tcp://127.0.0.1:{port}"}}, {{host="mc-1"}}]
@@ -78,12 +79,14 @@ class Laboratory:
 
     The port reaches them by the adapter of `reached`: "embedded", "relay", "flux" (its helper), "handle"; by
     "lead" and "lead-handle" through the lead's API in front of the embedded broker, or of such a handle.
+    `access` is more of that table of the configuration, `extra` more of any.
     """
 
     engine: str
     flux: Path
     folder: Path
     extra: str = ""
+    access: str = ""
     reached: str = ""
     brokers: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     lead_api: LeadApi | None = None
@@ -112,7 +115,7 @@ class Laboratory:
             certificate.write_text(curve.render("mc", curve.generate()))
             certificate.chmod(0o400)
         (self.folder / "R").write_text(json.dumps(R))
-        toml = TOML.format(folder=self.folder, port=free_port(), extra=self.extra)
+        toml = TOML.format(folder=self.folder, port=free_port(), extra=self.extra, access=self.access)
         (self.folder / "broker.toml").write_text(toml)
         for rank in range(len(HOSTS)):
             self.start_broker(rank, *options)

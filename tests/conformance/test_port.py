@@ -89,6 +89,7 @@ def test_every_port_method_has_a_case() -> None:
         if name[0] != "_"
     } | {name for name, _ in inspect.getmembers(Instance) if name[0] != "_" and name not in PARTS}
     covered = {method for case in CASES for method in case.methods}
+    methods.remove("as_user")  # differs between the engines: test_users.py
     assert methods - covered == set()
     assert covered - methods == set()
 

@@ -191,6 +191,15 @@ def test_what_is_no_request_ends_it(greeted: Relay) -> None:
     assert greeted.end() == 1
 
 
+def test_a_line_with_a_user_is_refused(greeted: Relay) -> None:
+    """It would be answered as to the owner."""
+    greeted.ask({"id": 1, "topic": "job-list.job-stats", "payload": {}, "user": 7001})
+    greeted.ask({"id": 2, "topic": "job-list.list", "payload": {}, "stream": True, "user": 7001})
+    words = "this instance runs all jobs as one user, its owner: nothing is asked of it for anybody else"
+    refused = [{"id": each, "errnum": errno.EPERM, "errstr": words} for each in (1, 2)]
+    assert sorted((greeted.read(), greeted.read()), key=lambda each: int(each["id"])) == refused
+
+
 def test_many_streams_are_open_at_a_time(greeted: Relay) -> None:
     """More than a lead allows the clients of its API."""
     journal = {"topic": "job-manager.events-journal", "payload": {}, "stream": True, "credit": 0}

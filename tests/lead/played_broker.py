@@ -27,6 +27,8 @@ class PlayedBroker:
         self.links: list[PlayedLink] = []
         self.begun: list[str] = []
         """The topics of the streams, in their order."""
+        self.users: list[int | None] = []
+        """As whom each was asked for."""
 
     def connect(self) -> PlayedLink:
         self.links.append(PlayedLink(self))
@@ -67,18 +69,19 @@ class PlayedLink:
     def fail(self) -> None:
         raise InstanceGone("the broker ended the connection")
 
-    def request(self, topic: str, payload: JSON, callback: Callback) -> int:
+    def request(self, topic: str, payload: JSON, callback: Callback, user: int | None = None) -> int:
         refusal = RequestRefused(topic, errno.EINVAL, "no") if payload.get("fails") else None
-        answer = None if refusal else {"topic": topic, **payload}
+        answer = None if refusal else {"topic": topic, **payload, **({"user": user} if user else {})}
         self.post(lambda: callback(answer, refusal))
         return next(self._numbers)
 
     def request_submit(self, jobspec: JSON, urgency: int, flags: int, callback: Callback) -> int:
         return self.request("submit", {"jobspec": jobspec, "urgency": urgency, "flags": flags}, callback)
 
-    def stream(self, topic: str, payload: JSON, callback: Callback) -> int:
+    def stream(self, topic: str, payload: JSON, callback: Callback, user: int | None = None) -> int:
         number = next(self._numbers)
         self._broker.begun.append(topic)
+        self._broker.users.append(user)
         self.streams[number] = callback
         if topic == "job-info.eventlog-watch":
             for entry in range(self._broker.entries):

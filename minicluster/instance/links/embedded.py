@@ -7,7 +7,8 @@ import errno
 import socket
 from typing import TYPE_CHECKING
 
-from minicluster.broker_link.errors import InstanceError, InstanceGone, RequestRefused, WaitTimeout
+from minicluster.broker_link.errors import InstanceError, InstanceGone, WaitTimeout, refusal_of
+from minicluster.broker_link.users import ONE_USER
 from minicluster.embedded.client import BrokerClient, readable
 from minicluster.embedded.errors import BrokerUnreachable, RpcError
 
@@ -21,6 +22,7 @@ class EmbeddedEndpoint:
     """A broker's socket; see `Endpoint`."""
 
     inherits_environment = True
+    user: int | None = None
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
@@ -47,9 +49,9 @@ class EmbeddedLink:
         self._awake, self._waker = socket.socketpair()
         self._waker.setblocking(False)
 
-    def stream(self, topic: str, payload: JSON, callback: Callback) -> int:
+    def stream(self, topic: str, payload: JSON, callback: Callback, user: int | None = None) -> int:
         """Ask for a stream of answers."""
-        return self.request(topic, payload, callback, streaming=True)
+        return self.request(topic, payload, callback, user, streaming=True)
 
     call = stream  # its name in release 0.1.0, by which others' routes at the lead know it
 
@@ -58,31 +60,45 @@ class EmbeddedLink:
         request = {"jobspec": jobspec, "urgency": urgency, "flags": flags}
         return self.request("job-ingest.submit", request, callback)
 
-    def request(self, topic: str, payload: JSON, callback: Callback, *, streaming: bool = False) -> int:
+    def request(
+        self,
+        topic: str,
+        payload: JSON,
+        callback: Callback,
+        user: int | None = None,
+        *,
+        streaming: bool = False,
+    ) -> int:
         """Ask for one answer, or for a stream of them."""
+        _check_owner(topic, user)
 
         def take(answer: JSON | None, refusal: RpcError | None) -> None:
-            ended = None if refusal is None else RequestRefused(topic, refusal.errnum, refusal.text)
+            ended = None if refusal is None else refusal_of(topic, refusal.errnum, refusal.text)
             callback(answer, ended)
 
         try:
             return self._client.call(topic, payload, take, streaming=streaming)
         except RpcError as error:
-            raise self._failure(topic, error) from error
+            raise _failure(self._prefix, topic, error) from error
 
     def cancel(self, number: int) -> None:
         """Ask for no more of a stream."""
         try:
             self._client.cancel(number)
         except RpcError as error:
-            raise self._failure("cancel", error) from error
+            raise _failure(self._prefix, "cancel", error) from error
 
-    def rpc(self, topic: str, payload: JSON, timeout: float | None = None) -> JSON:
+    def rpc(self, topic: str, payload: JSON, timeout: float | None = None, user: int | None = None) -> JSON:
         """Return the one answer."""
+        _check_owner(topic, user)
         try:
             return self._client.rpc(topic, payload, timeout)
         except RpcError as error:
-            raise self._failure(topic, error, timeout) from error
+            raise _failure(self._prefix, topic, error, timeout) from error
+
+    def user_refusal(self, uid: int) -> str:  # noqa: ARG002 - of no user
+        """Return why no request can be another user's: the socket admits the owner only."""
+        return ONE_USER
 
     def submit(self, jobspec: JSON, urgency: int, flags: int = 0, timeout: float | None = None) -> int:
         """Submit a jobspec; nothing is signed, the socket admits its owner only."""
@@ -106,7 +122,7 @@ class EmbeddedLink:
             try:
                 self._client.dispatch(0)
             except RpcError as error:
-                raise self._failure("", error) from error
+                raise _failure(self._prefix, "", error) from error
 
     def wake(self) -> None:
         """Have `dispatch` return."""
@@ -129,10 +145,17 @@ class EmbeddedLink:
         self._awake.close()
         self._waker.close()
 
-    def _failure(self, topic: str, error: RpcError, timeout: float | None = None) -> InstanceError:
-        """Return our error for the client's."""
-        if error.errnum == errno.ECONNRESET:
-            return InstanceGone(f"{self._prefix}the broker ended the connection")
-        if error.errnum == errno.ETIMEDOUT and timeout is not None:
-            return WaitTimeout(f"{topic}: no answer in {timeout:g} s")
-        return RequestRefused(topic, error.errnum, error.text)
+
+def _check_owner(topic: str, user: int | None) -> None:
+    """Raise NotAllowed for a request of a user, which would be answered as to the owner."""
+    if user is not None:
+        raise refusal_of(topic, errno.EPERM, ONE_USER)
+
+
+def _failure(prefix: str, topic: str, error: RpcError, timeout: float | None = None) -> InstanceError:
+    """Return our error for the client's."""
+    if error.errnum == errno.ECONNRESET:
+        return InstanceGone(f"{prefix}the broker ended the connection")
+    if error.errnum == errno.ETIMEDOUT and timeout is not None:
+        return WaitTimeout(f"{topic}: no answer in {timeout:g} s")
+    return refusal_of(topic, error.errnum, error.text)

@@ -1,12 +1,13 @@
 """Links to a broker in lines of JSON, through a process beside it, on this machine or in a far pod.
 
-That process is `flux_helper.py`, which describes the lines, or the embedded instance's relay. A thread here
-reads the lines and passes each to the link that waits for it.
+That process is `flux_helper`, the embedded instance's relay, or the lead's server; `lines_server` describes
+the lines. A thread here reads them and passes each to the link that waits for it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import json
 import threading
@@ -14,7 +15,8 @@ import time
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from minicluster.broker_link.errors import InstanceGone, RequestRefused, WaitTimeout
+from minicluster.broker_link.errors import InstanceGone, RequestRefused, WaitTimeout, refusal_of
+from minicluster.broker_link.users import ONE_USER
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -27,6 +29,9 @@ CREDIT = 256
 """Items of one stream that may be sent before its reader takes them."""
 STOP_TIMEOUT = 5.0
 """Seconds in which the other end must end after this one hung up."""
+
+
+TOO_OLD = "what answers beside its broker is of a release without users, and would ask as the owner"
 
 
 class Channel(Protocol):
@@ -51,6 +56,8 @@ class LinesEndpoint:
     Raises InstanceGone where the other end does not greet.
     """
 
+    user: int | None = None
+
     def __init__(self, uri: str, channel: Channel, *, inherits_environment: bool = True) -> None:
         self.uri = uri
         self.inherits_environment = inherits_environment
@@ -61,19 +68,21 @@ class LinesEndpoint:
         self._writing = threading.Lock()  # one of its own: the other end may write before it reads on
         self._gone: str | None = None
         self._lines = channel.lines()
-        self.engine = self._greeted()
+        greeting = self._greeted()
+        self.engine = str(greeting["engine"])
+        self.no_users = "" if greeting.get("users") is True else _why_no_users(self.engine)
         self._reader = threading.Thread(target=self._read, name="instance-lines", daemon=True)
         self._reader.start()
 
-    def _greeted(self) -> str:
-        """Return the engine that the greeting names."""
+    def _greeted(self) -> JSON:
+        """Return the greeting, which names the engine."""
         line = next(self._lines, b"")
         greeting = _answer(line) if line else {"gone": self._channel.how_ended()}
         if "gone" in greeting:
             self._lines.close()
             self._channel.close()
             raise InstanceGone(f"{self.uri}: {greeting['gone']}")
-        return str(greeting["engine"])
+        return greeting
 
     def _read(self) -> None:
         reason = ""
@@ -155,11 +164,11 @@ class LinesLink:
         self._taken: dict[int, int] = {}  # of streams, since room was made for more
         self._gone = False
 
-    def rpc(self, topic: str, payload: JSON, timeout: float | None = None) -> JSON:
+    def rpc(self, topic: str, payload: JSON, timeout: float | None = None, user: int | None = None) -> JSON:
         """Return the one answer."""
         found: list[tuple[JSON | None, RequestRefused | None]] = []
         request = _Request(topic, lambda *answer: found.append(answer), streaming=False)
-        number = self._open(request, {"topic": topic, "payload": payload})
+        number = self._open(request, {"topic": topic, "payload": payload}, user)
         end = None if timeout is None else time.monotonic() + timeout
         while not found:
             left = None if end is None else max(0.0, end - time.monotonic())
@@ -172,12 +181,16 @@ class LinesLink:
             raise refusal
         return answer or {}
 
-    def stream(self, topic: str, payload: JSON, callback: Callback) -> int:
+    def stream(self, topic: str, payload: JSON, callback: Callback, user: int | None = None) -> int:
         """Ask for a stream of answers."""
         request = {"topic": topic, "payload": payload, "stream": True, "credit": CREDIT}
-        return self._open(_Request(topic, callback, streaming=True), request)
+        return self._open(_Request(topic, callback, streaming=True), request, user)
 
-    def _open(self, request: _Request, line: JSON) -> int:
+    def _open(self, request: _Request, line: JSON, user: int | None) -> int:
+        if user is not None:
+            if self._endpoint.no_users:
+                raise refusal_of(request.topic, errno.EPERM, self._endpoint.no_users)
+            line = {**line, "user": user}
         number = self._endpoint.open(line, self._answers)
         self._requests[number] = request
         return number
@@ -217,7 +230,7 @@ class LinesLink:
             return False  # the end, a call to wake up, or cancelled meanwhile
         if "errnum" in answer:
             self._finish(number)
-            request.callback(None, RequestRefused(request.topic, answer["errnum"], answer["errstr"]))
+            request.callback(None, refusal_of(request.topic, answer["errnum"], answer["errstr"]))
             return True
         if request.streaming:
             self._make_room(number)
@@ -238,6 +251,10 @@ class LinesLink:
         """Have `dispatch` return."""
         self._answers.put({})
 
+    def user_refusal(self, uid: int) -> str:
+        """Ask the other end why no request can be of that user."""
+        return self._endpoint.no_users or str(self.rpc("helper.check-user", {"user": uid})["refusal"])
+
     def submit(self, jobspec: JSON, urgency: int, flags: int = 0, timeout: float | None = None) -> int:
         """Have the other end sign a jobspec and submit it."""
         payload = {"jobspec": jobspec, "urgency": urgency, "flags": flags}
@@ -251,6 +268,10 @@ class LinesLink:
         """End what is under way; the channel stays."""
         for number in tuple(self._requests):
             self.cancel(number)
+
+
+def _why_no_users(engine: str) -> str:
+    return ONE_USER if engine == "embedded" else TOO_OLD
 
 
 def _answer(line: bytes) -> JSON:

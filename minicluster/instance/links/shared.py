@@ -31,6 +31,10 @@ class Endpoint(Protocol):
     def inherits_environment(self) -> bool:
         """Whether this process's environment and directories mean anything to the instance's jobs."""
 
+    @property
+    def user(self) -> int | None:
+        """As whom its links ask; None: as who connects."""
+
     def link(self) -> BrokerLink:
         """Return a new link. Raises InstanceGone."""
 
@@ -62,6 +66,11 @@ class SharedLinks:
     def inherits_environment(self) -> bool:
         """Whether this process's environment and directories mean anything to the instance's jobs."""
         return self._endpoint.inherits_environment
+
+    @property
+    def user(self) -> int | None:
+        """The uid as which every link asks; None: as who connects."""
+        return self._endpoint.user
 
     def take(self) -> BrokerLink:
         """Return an idle link, or a new one, for the caller alone."""
