@@ -144,6 +144,7 @@ class Experiment:
 def shown(job: Job) -> dict[str, Any]:
     """A job's fields; of its times the order."""
     fields = asdict(job)
+    assert fields.pop("owner") == "", "only a service has names for owners"
     reached = [(name, fields.pop(name)) for name in _TIMES]
     fields["times"] = [name for name, time in reached if time]
     times = [time for _, time in reached if time]
