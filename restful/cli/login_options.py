@@ -9,8 +9,6 @@ from urllib.parse import urlsplit
 
 import typer
 
-from restful.cli.errors import WrongOptions
-
 OidcIssuerOption = Annotated[
     str, typer.Option("--oidc-issuer", metavar="URL", help="An OpenID provider by which users log in.")
 ]
@@ -52,6 +50,8 @@ OWN_PASSWORDS = LoginOptions()
 
 def check(options: LoginOptions, *, login: bool) -> None:
     """Raise WrongOptions where options do not go together; `login` is whether requests need one at all."""
+    from restful.cli.errors import WrongOptions  # noqa: PLC0415 - a command's help comes without it
+
     oidc = {
         "--oidc-issuer": options.oidc_issuer,
         "--oidc-client-id": options.oidc_client_id,

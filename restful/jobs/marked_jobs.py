@@ -50,8 +50,8 @@ def of_rows(
     recent = instance_calls.submitted_since(instance, min(row.created for row in wanted.values()))
     found = _proven(instance, sealing, wanted, recent)
     if len(found) < len(wanted):
-        looked_at = {*known, *(job.id for job in recent)}
-        others = [job for job in instance_calls.submitted_since(instance, 0.0) if job.id not in looked_at]
+        seen_ids = {*known, *(job.id for job in recent)}
+        others = [job for job in instance_calls.submitted_since(instance, 0.0) if job.id not in seen_ids]
         found = {**_proven(instance, sealing, wanted, others), **found}
     return found
 

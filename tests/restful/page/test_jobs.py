@@ -119,7 +119,7 @@ def test_what_is_wrong_with_a_job_is_shown_beside_its_field(run: Callable[..., N
         ({"tasks": "many"}, 422, "tasks", "Input should be a valid integer"),
         ({"tasks": "0"}, 422, "tasks", "Input should be greater than or equal to 1"),
         ({"nodes": "-1"}, 422, "nodes", "Input should be a valid integer"),
-        ({"time_limit": "soon"}, 422, "time_limit", "is no duration; right would be 30, 90s, 1.5h or 2d"),
+        ({"time_limit": "soon"}, 422, "time_limit", "is no duration; right would be 30s, 5m, 1.5h or 2d"),
         ({"environment": "A"}, 422, "environment", "&#39;A&#39; has no ="),
         ({"shell_options": "{"}, 422, "shell_options", "is no JSON"),
         ({"elastic.min": "3", "elastic.max": "2"}, 422, "elastic.min", "min 3 is greater than max 2"),
