@@ -311,4 +311,4 @@ def _node_hours(window: float) -> str:
 
 def _hours(seconds: float) -> str:
     hours = seconds / HOUR
-    return f"{hours:.4g}" if hours < 1000 else f"{hours:.0f}"
+    return f"{hours:.2f}".rstrip("0").rstrip(".")

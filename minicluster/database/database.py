@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
 from minicluster.database import address, backup, postgresql, sqlite, versions
 from minicluster.database.channels import Channels
-from minicluster.database.engines import transaction, translate_errors
+from minicluster.database.engines import rows, transaction, translate_errors
 from minicluster.database.listener import ChannelListener
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
+    from sqlalchemy import Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from minicluster.database.address import DatabaseUrl
@@ -39,14 +40,24 @@ class Database:
         self._channels = Channels()
         server = url.engine == address.POSTGRESQL
         self._listener = ChannelListener(url, schema.name, self._channels) if server else None
-        translate_errors(engines.reader, self.url, writes=False)
-        translate_errors(engines.writer, self.url, writes=True)
+        translate_errors(engines.reader.sync_engine, self.url, writes=False)
+        translate_errors(engines.writer.sync_engine, self.url, writes=True)
+        if engines.blocking is not None:
+            translate_errors(engines.blocking, self.url, writes=False)
 
     @contextlib.asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
         """Give one transaction that sees one state of the database throughout, and cannot change it."""
         async with transaction(self._engines.reader, self.url) as connection:
             yield connection
+
+    async def rows(self, statement: Select[Any]) -> Sequence[Row[Any]]:
+        """Return the rows of one statement, in a transaction of its own: faster than `read` for that."""
+        if self._engines.blocking is not None:
+            return await asyncio.to_thread(rows, self._engines.blocking, self.url, statement)
+        async with self.read() as connection:
+            found: Sequence[Row[Any]] = (await connection.execute(statement)).all()
+            return found
 
     @contextlib.asynccontextmanager
     async def write(self) -> AsyncIterator[AsyncConnection]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import event, exc
 
@@ -13,9 +13,9 @@ from minicluster.database import driver_errors
 from minicluster.database.errors import DatabaseAway
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
-    from sqlalchemy import ExceptionContext
+    from sqlalchemy import Engine, ExceptionContext, Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 
@@ -27,35 +27,54 @@ class Engines:
     """Its transactions refuse to write."""
     writer: AsyncEngine
     """It has one connection: in this process who writes waits here, in the order in which they came."""
+    blocking: Engine | None = None
+    """Reads in the thread that calls it: for SQLite, where `reader` changes threads ten times a statement."""
 
     async def dispose(self) -> None:
         """Close all connections that nobody uses."""
+        if self.blocking is not None:
+            self.blocking.dispose()
         await self.reader.dispose()
         await self.writer.dispose()
 
 
-def translate_errors(engine: AsyncEngine, database: str, *, writes: bool) -> None:
+def translate_errors(engine: Engine, database: str, *, writes: bool) -> None:
     """Have statements and commits raise DatabaseError where a driver's error is not about them."""
 
-    @event.listens_for(engine.sync_engine, "handle_error")
+    @event.listens_for(engine, "handle_error")
     def translate(context: ExceptionContext) -> BaseException | None:
         if context.is_pre_ping:
             return None  # the pool replaces a connection that was lost meanwhile
         return driver_errors.meaning(context.original_exception, database, writes=writes)
 
 
+def rows(engine: Engine, database: str, statement: Select[Any]) -> Sequence[Row[Any]]:
+    """Return the rows of a statement. This blocks; raises DatabaseError."""
+    with contextlib.ExitStack() as stack:
+        with _connecting(database):
+            connection = stack.enter_context(engine.connect())
+        return connection.execute(statement).fetchall()
+
+
+@contextlib.contextmanager
+def _connecting(database: str) -> Iterator[None]:
+    """Raise DatabaseError where no connection is had."""
+    try:
+        yield
+    except exc.TimeoutError:
+        raise DatabaseAway(
+            f"the database {database} was in use by this process for too long: try again"
+        ) from None
+    except (exc.DBAPIError, sqlite3.Error) as error:
+        cause = error.orig if isinstance(error, exc.DBAPIError) else error
+        raise driver_errors.meaning(cause, database, writes=True) or error from error
+
+
 @contextlib.asynccontextmanager
 async def transaction(engine: AsyncEngine, database: str) -> AsyncIterator[AsyncConnection]:
     """Give a connection with a transaction, which is committed at the end; or raise DatabaseError."""
     async with contextlib.AsyncExitStack() as stack:
-        try:
+        with _connecting(database):
             connection = await stack.enter_async_context(engine.connect())
-        except exc.TimeoutError:
-            raise DatabaseAway(
-                f"the database {database} was in use by this process for too long: try again"
-            ) from None
-        except (exc.DBAPIError, sqlite3.Error) as error:
-            cause = error.orig if isinstance(error, exc.DBAPIError) else error
-            raise driver_errors.meaning(cause, database, writes=True) or error from error
         async with connection.begin():
             yield connection

@@ -80,7 +80,7 @@ async def _within_transaction(url: DatabaseUrl, schema: Schema, work: Work) -> A
         engine = sqlite.migrating(url.path, MIGRATION_TIMEOUT)
     else:
         engine = postgresql.migrating(url, schema.name, MIGRATION_TIMEOUT)
-    translate_errors(engine, url.public, writes=True)
+    translate_errors(engine.sync_engine, url.public, writes=True)
 
     def begin(connection: Connection) -> Any:
         config = versions.configuration(schema)

@@ -9,9 +9,9 @@ import contextlib
 import os
 import sqlite3
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import URL, event
+from sqlalchemy import URL, create_engine, event
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from minicluster.database import driver_errors
@@ -21,7 +21,7 @@ from minicluster.database.errors import DatabaseError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Engine
     from sqlalchemy.engine.interfaces import DBAPIConnection
     from sqlalchemy.ext.asyncio import AsyncEngine
     from sqlalchemy.pool import ConnectionPoolEntry
@@ -90,6 +90,7 @@ def engines(path: Path, lock_timeout: float = driver_errors.LOCK_TIMEOUT) -> Eng
     return Engines(
         reader=_engine(path, READERS, "BEGIN", (*_PRAGMAS, "query_only=ON"), lock_timeout),
         writer=_engine(path, 1, "BEGIN IMMEDIATE", _PRAGMAS, lock_timeout),
+        blocking=_blocking(path, lock_timeout),
     )
 
 
@@ -103,25 +104,41 @@ def violated(connection: Connection) -> list[str]:
     return sorted({str(row[0]) for row in connection.exec_driver_sql("PRAGMA foreign_key_check")})
 
 
-def _engine(
-    path: Path, connections: int, begin: str, pragmas: tuple[str, ...], lock_timeout: float
-) -> AsyncEngine:
-    engine = create_async_engine(
-        URL.create("sqlite+aiosqlite", database=str(path)),
-        pool_size=connections,
-        max_overflow=0,
-        pool_timeout=lock_timeout,
-        hide_parameters=True,  # an error's text would have them
-        # Without isolation_level=None the driver begins transactions itself, and none for a SELECT.
-        connect_args={"timeout": lock_timeout, "isolation_level": None},
+def _blocking(path: Path, lock_timeout: float) -> Engine:
+    """Return what reads single statements, each of which sees one state of the file."""
+    engine = create_engine(
+        URL.create("sqlite+pysqlite", database=str(path)), **_options(READERS, lock_timeout)
     )
+    _configure(engine, (*_PRAGMAS, "query_only=ON"))
+    return engine
 
-    @event.listens_for(engine.sync_engine, "connect")
+
+def _options(connections: int, lock_timeout: float) -> dict[str, Any]:
+    return {
+        "pool_size": connections,
+        "max_overflow": 0,
+        "pool_timeout": lock_timeout,
+        "hide_parameters": True,  # an error's text would have them
+        # Without isolation_level=None the driver begins transactions itself, and none for a SELECT.
+        "connect_args": {"timeout": lock_timeout, "isolation_level": None},
+    }
+
+
+def _configure(engine: Engine, pragmas: tuple[str, ...]) -> None:
+    @event.listens_for(engine, "connect")
     def configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         cursor = connection.cursor()
         for each in pragmas:
             cursor.execute(f"PRAGMA {each}")
         cursor.close()
+
+
+def _engine(
+    path: Path, connections: int, begin: str, pragmas: tuple[str, ...], lock_timeout: float
+) -> AsyncEngine:
+    url = URL.create("sqlite+aiosqlite", database=str(path))
+    engine = create_async_engine(url, **_options(connections, lock_timeout))
+    _configure(engine.sync_engine, pragmas)
 
     @event.listens_for(engine.sync_engine, "begin")
     def start(connection: Connection) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from restful.errors import FieldError, HttpProblem
 from restful.jobs import filters
@@ -11,6 +11,10 @@ from restful.jobs.cursor import PagePosition
 from restful.store import jobs
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Row
+
     from minicluster.database import Database
     from restful.clusters.access import ClusterAccess
     from restful.clusters.cluster import ServedCluster
@@ -38,9 +42,15 @@ class ListingQuery:
 class Page(NamedTuple):
     """Some jobs, latest first."""
 
-    records: list[JobRecord]
+    rows: Sequence[Row[Any]]
+    """As SELECTED has their columns."""
     next: str | None
     """The cursor of the next page; None: there is none."""
+
+    @property
+    def records(self) -> list[JobRecord]:
+        """Return the jobs."""
+        return [jobs.record(row) for row in self.rows]
 
 
 class JobListing:
@@ -70,19 +80,22 @@ class JobListing:
         limit = self._limit(query.limit)
         texts = wanted.texts(cluster.id)
         behind = self._cursors.read(query.cursor, texts) if query.cursor else None
-        records = await self.records(cluster, wanted, behind, limit + 1)
-        if len(records) <= limit:
-            return Page(records, None)
-        last = records[limit - 1]
-        return Page(records[:limit], self._cursors.write(PagePosition(last.t_submit, last.id), texts))
+        rows = await self._rows(cluster, wanted, behind, limit + 1)
+        if len(rows) <= limit:
+            return Page(rows, None)
+        last = rows[limit - 1]
+        return Page(rows[:limit], self._cursors.write(PagePosition(last.t_submit, last.id), texts))
 
     async def records(
         self, cluster: ServedCluster, wanted: filters.Filters, behind: PagePosition | None, limit: int
     ) -> list[JobRecord]:
         """Return at most so many jobs behind a position."""
-        statement = filters.page(cluster.id, wanted, behind, limit, sqlite=self._sqlite)
-        async with self._database.read() as connection:
-            return [jobs.record(row) for row in await connection.execute(statement)]
+        return [jobs.record(row) for row in await self._rows(cluster, wanted, behind, limit)]
+
+    async def _rows(
+        self, cluster: ServedCluster, wanted: filters.Filters, behind: PagePosition | None, limit: int
+    ) -> Sequence[Row[Any]]:
+        return await self._database.rows(filters.page(cluster.id, wanted, behind, limit, sqlite=self._sqlite))
 
     async def count(self, cluster: ServedCluster, wanted: filters.Filters) -> int:
         """Return how many jobs there are in all."""

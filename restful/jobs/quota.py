@@ -96,4 +96,4 @@ def _days(seconds: float) -> str:
 
 def _hours(seconds: float) -> str:
     hours = seconds / 3600
-    return f"{hours:.4g}" if hours < 1000 else f"{hours:.0f}"
+    return f"{hours:.2f}".rstrip("0").rstrip(".")

@@ -17,9 +17,12 @@ from broker_config.formats.jobid import f58, parse
 from broker_config.formats.jobspec import redacted, user_of
 from restful.errors import HttpProblem
 from restful.jobs.seal import MARK, OURS
+from restful.store import jobs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from sqlalchemy import Row
 
     from restful.store.jobs import JobRecord
 
@@ -74,8 +77,13 @@ class JobPage(BaseModel):
 
 
 @lru_cache(maxsize=4096)
+def encoded_row(row: Row[Any], cluster: str, owner_name: str | None) -> bytes:
+    """Return a job of a listing as JSON: most were in one before, and have not changed."""
+    return encoded(jobs.record(row), cluster, owner_name)
+
+
 def encoded(record: JobRecord, cluster: str, owner_name: str | None) -> bytes:
-    """Return a job as JSON: most of a listing were in one before, and have not changed."""
+    """Return a job as JSON."""
     return to_json(view(record, cluster, owner_name), inf_nan_mode="null")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import to_json
 from starlette.responses import Response
@@ -75,6 +76,34 @@ def body_schema(model: type[BaseModel]) -> dict[str, Any]:
     BODIES.add(model)
     reference = {"$ref": f"#/components/schemas/{model.__name__}"}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": reference}}}}
+
+
+def query_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the description of a query's parameters, for `openapi_extra`."""
+    properties: dict[str, dict[str, Any]] = model.model_json_schema()["properties"]
+    return {
+        "parameters": [
+            {"name": name, "in": "query", "required": False, "schema": schema}
+            | ({"description": schema["description"]} if "description" in schema else {})
+            for name, schema in properties.items()
+        ]
+    }
+
+
+def query(request: Request, model: type[Model]) -> Model:
+    """Return a request's query. Raises RequestValidationError.
+
+    FastAPI looks at the type of each parameter anew for each request, which takes as long as to read a page.
+    """
+    sent, values = request.query_params, {}
+    for name, field in model.model_fields.items():
+        if name in sent:
+            values[name] = sent.getlist(name) if field.annotation == list[str] else sent[name]
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        errors = [{**each, "loc": ("query", *each["loc"])} for each in error.errors(include_url=False)]
+        raise RequestValidationError(errors) from None
 
 
 BODIES: set[type[BaseModel]] = {ProblemView}

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from restful.jobs.views import encoded
+from restful.jobs.views import encoded, encoded_row
 from restful.routes.asker import services_of
 from restful.store.jobs import NOBODY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from starlette.requests import Request
 
     from restful.jobs.listing import Page
@@ -24,22 +22,22 @@ MEDIA_TYPE = "application/json"
 
 async def job_answer(request: Request, record: JobRecord, cluster: str, status: int = 200) -> Response:
     """Return the answer with one job."""
-    names = await _owner_names(request, [record])
+    names = await _owner_names(request, {record.owner})
     return Response(encoded(record, cluster, names.get(record.owner)), status, media_type=MEDIA_TYPE)
 
 
 async def page_answer(request: Request, page: Page, cluster: str) -> Response:
     """Return the answer with a page of jobs."""
-    names = await _owner_names(request, page.records)
-    jobs = b",".join(encoded(each, cluster, names.get(each.owner)) for each in page.records)
+    names = await _owner_names(request, {each.owner for each in page.rows})
+    jobs = b",".join([encoded_row(each, cluster, names.get(each.owner)) for each in page.rows])
     body = b'{"jobs":[' + jobs + b'],"next":' + to_json(page.next) + b"}"
     return Response(body, media_type=MEDIA_TYPE)
 
 
-async def _owner_names(request: Request, records: Iterable[JobRecord]) -> dict[str, str]:
+async def _owner_names(request: Request, owners: set[str]) -> dict[str, str]:
     """Return the names of the owners who are users still, by their ids."""
     identities, found = services_of(request).identities, {}
-    for owner in {each.owner for each in records} - {NOBODY}:
+    for owner in owners - {NOBODY}:
         user = await identities.authority.user(owner) if identities is not None else None
         if user is not None:
             found[owner] = user.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Header, Path, Query
+from fastapi import APIRouter, Depends, Header, Path
 from pydantic import BaseModel, Field
 from starlette.requests import Request  # noqa: TC002 - FastAPI reads annotations
 from starlette.responses import Response  # noqa: TC002 - FastAPI reads annotations
@@ -16,7 +16,7 @@ from restful.identity.principal import Principal
 from restful.jobs import schema
 from restful.jobs.listing import ListingQuery
 from restful.jobs.views import JobPage, JobView
-from restful.routes.answers import WITH_BODY, answers, body, body_schema, json_answer
+from restful.routes.answers import WITH_BODY, answers, body, body_schema, json_answer, query, query_schema
 from restful.routes.asker import asker, services_of
 from restful.routes.job_answers import job_answer, page_answer
 
@@ -168,12 +168,16 @@ class ListingParameters(BaseModel):
     cursor: str = Field("", max_length=200, description="`next` of the page before.")
 
 
-@router.get("/jobs", summary="List jobs", responses=answers(JobPage, "cursor", "invalid"))
-async def listing(
-    request: Request, cluster: str, principal: JobsReader, query: Annotated[ListingParameters, Query()]
-) -> Response:
+@router.get(
+    "/jobs",
+    summary="List jobs",
+    openapi_extra=query_schema(ListingParameters),
+    responses=answers(JobPage, "cursor", "invalid"),
+)
+async def listing(request: Request, cluster: str, principal: JobsReader) -> Response:
     """List jobs by pages, latest first."""
-    page = await jobs_of(request).page(principal, cluster, ListingQuery(**query.model_dump()))
+    wanted = query(request, ListingParameters)
+    page = await jobs_of(request).page(principal, cluster, ListingQuery(**vars(wanted)))
     return await page_answer(request, page, cluster)
 
 

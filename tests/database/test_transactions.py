@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 import sqlalchemy.exc
-from sqlalchemy import select
+from sqlalchemy import column, select
 
 from minicluster.database import DatabaseAway
 from tests.database import notes
@@ -18,6 +18,29 @@ def test_a_transaction_is_in_the_database_at_its_end(url: str) -> None:
             return await notes.texts(database)
 
     assert notes.within(work()) == ["one", "two"]
+
+
+def test_a_single_statement_sees_what_is_committed_beside_one_who_writes(url: str) -> None:
+    async def work() -> list[list[str]]:
+        async with notes.opened(url) as database:
+            found = []
+            await notes.add(database, "one")
+            async with database.write() as connection:
+                await connection.execute(notes.NOTES.insert(), {"text": "two"})
+                found.append([row.text for row in await database.rows(select(notes.NOTES))])
+            found.append([row.text for row in await database.rows(select(notes.NOTES))])
+            return found
+
+    assert notes.within(work()) == [["one"], ["one", "two"]]
+
+
+def test_a_single_statement_that_is_wrong_is_no_fault_of_the_database(url: str) -> None:
+    async def work() -> None:
+        async with notes.opened(url) as database:
+            with pytest.raises(sqlalchemy.exc.DBAPIError):
+                await database.rows(select(column("absent")).select_from(notes.NOTES))
+
+    notes.within(work())
 
 
 def test_after_an_exception_nothing_of_it_is_there(url: str) -> None:

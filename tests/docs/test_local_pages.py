@@ -24,7 +24,10 @@ LOCAL = [page for page in pages.PAGES if pages.local(page)]
 def desk(request: pytest.FixtureRequest) -> Iterator[tuple[Path, dict[str, str]]]:
     """A checkout and an environment; nothing of a cluster may be left when the page is over."""
     directory = Path(tempfile.mkdtemp(prefix="mcd-", dir="/tmp"))
-    environment = reader.environment(reader.checkout(directory), MINICLUSTER_RUNTIME_DIR=str(directory / "m"))
+    names = {"MINICLUSTER_RUNTIME_DIR": "m", "XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config"}
+    environment = reader.environment(
+        reader.checkout(directory), **{name: str(directory / folder) for name, folder in names.items()}
+    )
     yield directory, environment
     listed = _minicluster(environment, "list", "--output", "json")
     left = [row["name"] for row in json.loads(listed)]
