@@ -50,8 +50,8 @@ def of_rows(
     recent = instance_calls.submitted_since(instance, min(row.created for row in wanted.values()))
     found = _proven(instance, sealing, wanted, recent)
     if len(found) < len(wanted):
-        seen_ids = {*known, *(job.id for job in recent)}
-        others = [job for job in instance_calls.submitted_since(instance, 0.0) if job.id not in seen_ids]
+        examined = {*known, *(job.id for job in recent)}
+        others = [job for job in instance_calls.submitted_since(instance, 0.0) if job.id not in examined]
         found = {**_proven(instance, sealing, wanted, others), **found}
     return found
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.conformance.laboratory import Laboratory
 
-WITHIN = partial(StreamLimits, access_interval=0.02)
+LIMITS = partial(StreamLimits, access_interval=0.02)
 
 
 async def revoked(here: Replica, _: str, token: str) -> None:
@@ -59,7 +59,7 @@ def test_streams_end_with_their_readers_rights_and_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
     change: Callable[[Replica, str, str], Awaitable[None]],
 ) -> None:
-    monkeypatch.setattr(services, "StreamLimits", WITHIN)
+    monkeypatch.setattr(services, "StreamLimits", LIMITS)
     spec = ClusterSpec("mc", embedded.connect, base=BASE)
 
     async def work() -> tuple[list[bool], list[int]]:
