@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import sys
 import threading
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from restful.cli import clusters, login_providers, server, state
+from restful.cli.environment import without_secrets
 from restful.cli.login_options import OWN_PASSWORDS, LoginOptions
 from restful.cli.tls import CertificateFiles
 
@@ -50,7 +52,8 @@ def run(request: ServeRequest) -> None:
     with state.locked(directory), server.listening(request.endpoint) as sock:
         loading = threading.Thread(target=_load, daemon=True)
         loading.start()  # meanwhile the brokers start
-        backend, name = clusters.served(request.choice, show)
+        with without_secrets(os.environ):
+            backend, name = clusters.served(request.choice, show)
         loading.join()
         import uvloop  # noqa: PLC0415 - loaded beside the brokers' start
 

@@ -96,10 +96,10 @@ async def _add_user(directory: StateDirectory, name: str, password: str) -> None
 
 
 @contextlib.contextmanager
-def serving(*options: str) -> Iterator[Served]:
-    """Give a service, and leave nothing of it and of its cluster."""
+def serving(*options: str, **environment: str) -> Iterator[Served]:
+    """Give a service that is started with more variables, and leave nothing of it and of its cluster."""
     folder = Path(tempfile.mkdtemp(prefix="mcs-", dir="/tmp"))  # a short path: sockets allow 107 bytes
-    machine = Machine(folder / "m", "embedded")
+    machine = Machine(folder / "m", "embedded", environment)
     words = ("serve", "--engine", "embedded", "--state", folder / "s", "--listen", "127.0.0.1:0", *options)
     served = Served(machine, folder / "s", machine.start(*words))
     try:
