@@ -17,6 +17,7 @@ import uvicorn
 
 from restful.cli import tls
 from restful.cli.errors import ServeError
+from restful.cli.http_protocol import BoundedProtocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -99,7 +100,7 @@ class HttpServer(uvicorn.Server):
 def configuration(app: FastAPI, files: CertificateFiles | None) -> uvicorn.Config:
     """Return the settings of uvicorn. Raises ServeError for files that are no certificate and key."""
     config = uvicorn.Config(
-        app, loop="uvloop", http="httptools", ws="none", lifespan="on", log_config=None, access_log=False,
+        app, loop="uvloop", http=BoundedProtocol, ws="none", lifespan="on", log_config=None, access_log=False,
         proxy_headers=False, server_header=False, backlog=BACKLOG, timeout_graceful_shutdown=END_TIMEOUT,
     )  # fmt: skip
     config.load()
