@@ -56,7 +56,7 @@ class ClusterAccess:
         cluster = self._clusters.get(name)
         scopes = frozenset[str]() if cluster is None else await self.scopes(principal, cluster)
         if not scopes:  # asked in both cases, so that both take as long
-            former = await self._clusters.former(name)
+            former = await self._clusters.former(name) if name.isprintable() else None
             if former is not None:
                 cluster, scopes = former, await self.scopes(principal, former)
         if cluster is None or not scopes:

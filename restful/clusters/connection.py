@@ -107,7 +107,8 @@ class ClusterConnection:
     async def call(self, function: Callable[[Instance], T]) -> T:
         """Return what a function returns of the instance; its port errors pass.
 
-        Raises HttpProblem "instance-away" where it went away or does not answer, and "busy".
+        Raises HttpProblem "instance-away" where it went away or does not answer, "busy", and
+        "instance-refused" where its answer is not what a broker sends.
         """
         try:
             return await self._within(self.start(function))
@@ -116,6 +117,10 @@ class ClusterConnection:
         except TimeoutError as error:
             reason = f"did not answer within {self._limits.call_seconds:g} s"
             raise away(self.spec.name, reason, self._limits.first_retry) from error
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            words = f"cluster {self.spec.name}: its instance answers what this service does not understand"
+            log.warning("%s: %s", words, ascii(error)[:200])
+            raise HttpProblem("instance-refused", words) from error
 
     async def ask(self, instance: Instance, function: Callable[[Instance], T]) -> T:
         """Return what a function returns of an instance, ready or not. Raises InstanceError, TimeoutError."""

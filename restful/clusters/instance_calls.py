@@ -11,6 +11,7 @@ from broker_config.formats.errors import SignedJobspecError
 from broker_config.formats.jobspec import redacted
 from minicluster.instance.errors import JobNotFound, RequestRefused
 from minicluster.instance.records import JobFilter, JobState
+from restful.clusters.projection import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -22,6 +23,8 @@ INFEASIBLE = (errno.EINVAL, errno.EOVERFLOW, errno.ENODEV)
 """How schedulers refuse what is not feasible; with ENOSYS they do not offer the check."""
 STARTED = "broker.starttime"
 """The broker's attribute."""
+LARGEST_ID = 2**63 - 1
+"""Of a job, as RFC 19 has it."""
 CLOCK_SKEW = 300.0
 """Seconds by which the clocks of the service and of the instance may differ."""
 
@@ -44,7 +47,8 @@ class Changes:
 
     def __iter__(self) -> Iterator[DatedChange]:
         for change in self._stream:
-            yield DatedChange(change.job, _time_of(change))
+            if change.job is None or 0 <= change.job.id <= LARGEST_ID:
+                yield DatedChange(change.job, _time_of(change))
 
     def close(self) -> None:
         """End it."""
@@ -52,10 +56,11 @@ class Changes:
 
 
 def _time_of(change: JobChange) -> float:
-    if change.events:
-        return max(event.timestamp for event in change.events)
     job = change.job
-    return 0.0 if job is None else max(job.t_submit, job.t_run, job.t_cleanup, job.t_inactive)
+    times = [event.timestamp for event in change.events]
+    if not times and job is not None:
+        times = [job.t_submit, job.t_run, job.t_cleanup, job.t_inactive]
+    return max(map(seconds, times), default=0.0)
 
 
 def attributes(instance: Instance, ids: Collection[int]) -> Mapping[int, Mapping[str, Any]]:

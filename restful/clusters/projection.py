@@ -12,9 +12,20 @@ from restful.store.usage import DAY, Charge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from minicluster.instance.records import Job
 
+LARGEST = 2**31 - 1
+"""Of a number that is stored."""
+LARGEST_PRIORITY = 2**32 - 1
+"""Real Flux's, of the urgency 31."""
+LAST_TIME = 1e11
+"""In seconds: far beyond any job's, and few enough days for usage."""
+LONGEST_CHARGE = 400 * DAY
+"""Seconds of a job that are charged at most: each day is a row, and none may have a longer limit."""
+MAX_DEPENDENCIES = 100
+"""Of a job that are stored: as many as may be submitted."""
 LOST = "lost"
 """The type of the exception of a job that its instance does not know any more (not one of Flux's)."""
 
@@ -40,38 +51,63 @@ def projected(before: JobRecord, job: Job) -> JobRecord:
         status=status_of(job.state, job.result),
         name=_cut(job.name, 4096) or before.name,
         queue=_cut(job.queue, 255) or before.queue,
-        urgency=job.urgency,
-        priority=job.priority,
-        nnodes=job.nnodes or before.nnodes,
-        ntasks=job.ntasks or before.ntasks,
-        ncores=job.ncores or before.ncores,
-        duration=job.duration or before.duration,
-        expiration=job.expiration,
-        t_submit=job.t_submit or before.t_submit,
-        t_run=job.t_run,
-        t_cleanup=job.t_cleanup,
-        t_inactive=job.t_inactive,
+        urgency=_whole(job.urgency),
+        priority=None if job.priority is None else _whole(job.priority, LARGEST_PRIORITY),
+        nnodes=_whole(job.nnodes) or before.nnodes,
+        ntasks=_whole(job.ntasks) or before.ntasks,
+        ncores=_whole(job.ncores) or before.ncores,
+        duration=seconds(job.duration) or before.duration,
+        expiration=seconds(job.expiration),
+        t_submit=seconds(job.t_submit) or before.t_submit,
+        t_run=seconds(job.t_run),
+        t_cleanup=seconds(job.t_cleanup),
+        t_inactive=seconds(job.t_inactive),
         nodelist=_cut(job.nodelist, 65_536),
-        returncode=job.returncode,
+        returncode=_returncode(job),
         exception_type="" if exception is None else _cut(exception.type, 64),
-        exception_severity=0 if exception is None else exception.severity,
+        exception_severity=0 if exception is None else _whole(exception.severity),
         exception_note="" if exception is None else _cut(exception.note, 4096),
-        dependencies=json.dumps([_cut(each, 255) for each in job.dependencies]),
+        dependencies=json.dumps([_cut(each, 255) for each in job.dependencies[:MAX_DEPENDENCIES]]),
         annotations=_annotations(job) or before.annotations,
     )
 
 
-def _cut(text: str, most: int) -> str:
-    """Return a text as it can be stored; what is behind an instance is not trusted."""
+# What is behind an instance is not trusted: a broker of somebody's own sends what it likes.
+
+
+def _whole(value: Any, most: int = LARGEST) -> int:
+    """Return a number as a column has it: 0 in place of anything else, and the nearest one there is."""
+    return max(-most, min(value, most)) if type(value) is int else 0
+
+
+def seconds(value: Any) -> float:
+    """Return a time, or a duration; 0 in place of what is none."""
+    good = isinstance(value, int | float) and 0 <= value <= LAST_TIME
+    return float(value) if good else 0.0
+
+
+def _returncode(job: Job) -> int | None:
+    try:
+        found = job.returncode
+    except (OverflowError, TypeError, ValueError):
+        return None
+    return None if found is None else _whole(found)
+
+
+def _cut(text: Any, most: int) -> str:
+    """Return a text as it can be stored."""
+    if not isinstance(text, str):
+        return ""
     return text[:most].replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def _annotations(job: Job) -> str:
     try:
-        text = json.dumps(job.annotations, allow_nan=False)
-    except ValueError:
+        text = json.dumps(job.annotations, allow_nan=False, ensure_ascii=False)
+    except (RecursionError, TypeError, ValueError):
         return "{}"
-    return text if len(text) <= 16_384 else "{}"
+    good = isinstance(job.annotations, dict) and len(text) <= 16_384
+    return text.encode("utf-8", "replace").decode() if good else "{}"
 
 
 def lost(before: JobRecord, at: float) -> JobRecord:
@@ -95,7 +131,7 @@ def charges(before: JobRecord, after: JobRecord, at: float) -> tuple[JobRecord, 
     ended = after.t_cleanup or after.t_inactive
     resized = before.t_run > 0 and (before.nnodes, before.ncores) != (after.nnodes, after.ncores)
     end = ended if not after.active and ended else at if resized else 0.0
-    begin = max(before.charged_until, after.t_run)
+    begin = max(before.charged_until, after.t_run, end - LONGEST_CHARGE)
     if not after.t_run or end <= begin:
         return after, []
     size = before if before.t_run else after
@@ -103,8 +139,7 @@ def charges(before: JobRecord, after: JobRecord, at: float) -> tuple[JobRecord, 
     if not after.owner or not after.request:
         return charged, []
     return charged, [
-        Charge(after.owner, day, seconds * size.nnodes, seconds * size.ncores)
-        for day, seconds in by_day(begin, end)
+        Charge(after.owner, day, part * size.nnodes, part * size.ncores) for day, part in by_day(begin, end)
     ]
 
 

@@ -278,8 +278,8 @@ def _answer(line: bytes) -> JSON:
     """Return the message in a line; a line that is no JSON object counts as the end, and is quoted."""
     try:
         found = json.loads(line)
-    except ValueError:
+    except (RecursionError, ValueError):
         found = None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or not isinstance(found.get("id", 0), int):
         return {"gone": f"what answers there is no broker's helper: {line[:80].decode(errors='replace')!r}"}
     return found

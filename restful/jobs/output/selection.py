@@ -28,8 +28,10 @@ class ChunkSelection:
         return tuple(filter(self._wants, entry.items))
 
     def _wants(self, chunk: OutputChunk) -> bool:
-        return (self.streams is None or chunk.stream in self.streams) and (
-            self.tasks is None or chunk.task in self.tasks
+        return (
+            chunk.stream in STREAMS
+            and (self.streams is None or chunk.stream in self.streams)
+            and (self.tasks is None or chunk.task in self.tasks)
         )
 
 
