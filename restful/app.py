@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.routing import Match
 
 from minicluster import __version__
 from minicluster.database import DatabaseAway, DatabaseError
 from minicluster.instance.errors import InstanceError, InstanceGone, RequestRefused
-from restful.errors import PROBLEMS, FieldError, HttpProblem
+from restful.document import document
+from restful.errors import FieldError, HttpProblem
+from restful.front.secure_headers import SecureHeaders
 from restful.limits.problem_answer import answer
 from restful.limits.request_limits import RequestLimiter
 from restful.routes import (
@@ -55,6 +57,7 @@ ROUTERS = tuple(
         *(me, users, audit_log, oauth, health),
     )
 )
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _BY_STATUS = {404: "not-found", 405: "method"}
 _RETRY = {"Retry-After": "2"}
 
@@ -79,7 +82,7 @@ def create_app(
 
     app = FastAPI(
         title="MiniCluster", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
-        separate_input_output_schemas=False,
+        separate_input_output_schemas=False, redirect_slashes=False,
     )  # fmt: skip
     app.state.services = services
     for router in (*ROUTERS, *routers):
@@ -91,7 +94,9 @@ def create_app(
     app.add_exception_handler(InstanceError, _instance)
     app.add_middleware(RequestLimiter, limits=services.settings.requests)
     app.add_middleware(Unhandled)
-    app.openapi = lambda: _document(app)  # type: ignore[method-assign]  # FastAPI's documented way
+    if services.identities is not None:
+        app.add_middleware(SecureHeaders, issuer=services.identities.settings.issuer)
+    app.openapi = lambda: document(app)  # type: ignore[method-assign]  # FastAPI's documented way
     return app
 
 
@@ -154,7 +159,20 @@ async def _http(request: Request, error: Exception) -> Response:
         "malformed": "the request cannot be read",
     }
     headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_allowed(request))
     return answer(HttpProblem(kind, details.get(kind, ""), headers=headers), request.url.path)
+
+
+def _allowed(request: Request) -> list[str]:
+    """Return the methods that are offered at a request's path (RFC 9110 section 10.2.1)."""
+    return [
+        method
+        for method in METHODS
+        if any(
+            each.matches({**request.scope, "method": method})[0] is Match.FULL for each in request.app.routes
+        )
+    ]
 
 
 async def _database(request: Request, error: Exception) -> Response:
@@ -173,26 +191,3 @@ async def _instance(request: Request, error: Exception) -> Response:
         return answer(HttpProblem("instance-away", headers=_RETRY), request.url.path)
     detail = error.text if isinstance(error, RequestRefused) else str(error)
     return answer(HttpProblem("instance-refused", detail), request.url.path)
-
-
-def _document(app: FastAPI) -> dict[str, Any]:
-    """Return the OpenAPI document, with the schemas of bodies that FastAPI does not read."""
-    if app.openapi_schema is None:
-        document = get_openapi(title=app.title, version=app.version, routes=app.routes)
-        schemas = document.setdefault("components", {}).setdefault("schemas", {})
-        schemas.update({name: each for name, each in answers.components().items() if name not in schemas})
-        for path in document["paths"].values():
-            for operation in path.values():
-                _correct(operation)
-        schemas.pop("HTTPValidationError", None)
-        schemas.pop("ValidationError", None)
-        app.openapi_schema = document
-    return app.openapi_schema
-
-
-def _correct(operation: dict[str, Any]) -> None:
-    """Put this service's answer to parameters that are not right in place of FastAPI's."""
-    responses = operation.get("responses", {})
-    automatic = responses.get("422", {}).get("content", {}).get("application/json", {})
-    if "HTTPValidationError" in automatic.get("schema", {}).get("$ref", ""):
-        responses["422"] = answers.problems("invalid")[PROBLEMS["invalid"][0]]

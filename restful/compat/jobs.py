@@ -58,7 +58,7 @@ async def listing(request: Request, principal: ReadingUser) -> Response:
     query = request.query_params
     details = _true(query.get("details")) or _true(query.get("detail"))
     limit = search.number(query.get("limit")) if details else None
-    found = await _latest(request, principal, MAX_LISTED if limit is None else limit)
+    found = await _latest(request, principal, MAX_LISTED if limit is None else min(limit, MAX_LISTED))
     now = services_of(request).now()
     jobs = [job_attributes.attributes(job, now) for job in found]
     if not details:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 
 from restful.compat import credentials
 from restful.compat.answers import NO_STORE, RESPONSES, CompatRoute, json_answer, refused
@@ -11,9 +11,11 @@ from restful.compat.refusals import DENIED, CompatRefusal
 from restful.identity import logins, token_answers
 from restful.identity.identities import Identities
 from restful.identity.scopes import BY_ROLE
-from restful.routes.access import IdentitiesHere, caller_of
+from restful.routes.access import IdentitiesHere, anonymous, caller_of
 
-router = APIRouter(route_class=CompatRoute, tags=["v1"], responses=RESPONSES)
+router = APIRouter(
+    route_class=CompatRoute, tags=["v1"], responses=RESPONSES, dependencies=[Depends(anonymous)]
+)
 
 CLIENT = "flux-restful-client"
 MAX_FIELDS = 20

@@ -8,6 +8,7 @@ from starlette.datastructures import Headers
 
 from restful.errors import HttpProblem
 from restful.front.proxies import client_of
+from restful.front.secure_headers import HEADERS
 from restful.limits.problem_answer import answer
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ class Front:
         headers = Headers(scope=scope)
         refusal = "" if scope["path"] in PROBES else self._names.refusal(headers.get("host", ""))
         if refusal:
-            await answer(HttpProblem("malformed", refusal), scope["path"])(scope, receive, send)
+            problem = HttpProblem("malformed", refusal, headers=HEADERS)
+            await answer(problem, scope["path"])(scope, receive, send)
             return
         forwarded = ",".join(headers.getlist("x-forwarded-for"))
         peer = scope["client"][0] if scope.get("client") else ""

@@ -15,6 +15,8 @@ INTERVAL = 5.0
 """Seconds between two polls; RFC 8628's default."""
 SLOWER = 5.0
 """What a poll too many adds to the interval (section 3.5)."""
+MAX_INTERVAL = 60.0
+"""Seconds to which that goes at most: the code lives for ten minutes, and its user has just typed it."""
 
 
 class DeviceState(StrEnum):
@@ -53,7 +55,7 @@ def poll(code: PollState, now: float) -> PollAnswer:
     if code.state is DeviceState.DENIED:
         return PollAnswer("access_denied", code.interval)
     if code.polled_at is not None and now - code.polled_at < code.interval:
-        return PollAnswer("slow_down", code.interval + SLOWER)
+        return PollAnswer("slow_down", min(code.interval + SLOWER, MAX_INTERVAL))
     error = "" if code.state is DeviceState.APPROVED else "authorization_pending"
     return PollAnswer(error, code.interval)
 

@@ -11,6 +11,7 @@ from restful.audit import AuditEntry
 from restful.errors import FieldError, HttpProblem
 from restful.identity import device_flow, token_answers, token_format
 from restful.identity.device_flow import DeviceState, PollState
+from restful.identity.login_requirement import require_login
 from restful.identity.scopes import parse, write
 from restful.identity.token_answers import OAuthError, TokenAnswer
 from restful.identity.token_format import TokenKind
@@ -43,7 +44,8 @@ class DeviceAnswer:
 
 
 async def start(identities: Identities, scope: str | None, caller: Caller) -> DeviceAnswer:
-    """Return the codes for a device. Raises OAuthError if a scope is unknown."""
+    """Return the codes for a device. Raises OAuthError if a scope is unknown, HttpProblem for too many."""
+    identities.attempts.login(caller.address)
     try:
         scopes = parse(scope or "")
     except ValueError as error:
@@ -81,11 +83,9 @@ def _pending(code: DeviceRecord | None, now: float) -> DeviceRecord:
 async def decide(identities: Identities, principal: Principal, typed: str, *, approve: bool) -> str:
     """Approve or deny the code that a user typed; return the client's name.
 
-    Raises the problems `invalid` if no device waits with it, `forbidden` where a personal token asks: what
-    the device gets would outlive it.
+    Raises the problems `invalid` if no device waits with it, `forbidden` where nobody has logged in.
     """
-    if principal.kind == "pat":
-        raise HttpProblem("forbidden", "A personal token may not log in a device: log in.")
+    require_login(principal, "log in a device")
     now = identities.now()
     async with identities.database.write() as connection:
         code = _pending(await device_codes.by_user_code(connection, device_flow.written_code(typed)), now)

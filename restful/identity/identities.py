@@ -11,6 +11,7 @@ from minicluster.database import new_id
 from restful import audit
 from restful.identity import access_tokens, token_format
 from restful.identity.access_tokens import AccessClaims, TokenAudience
+from restful.identity.attempts import Attempts
 from restful.identity.authority import Authority
 from restful.identity.keys import SigningKeys
 from restful.identity.passwords import Passwords
@@ -50,6 +51,8 @@ class Identities:
     passwords: Passwords
     authority: Authority
     keys: SigningKeys
+    attempts: Attempts
+    """Requests of those who have not shown who they are."""
     authenticators: tuple[PasswordAuthenticator, ...] = ()
     """Who else knows passwords."""
     observe: Callable[[str], None] = ignore
@@ -123,6 +126,7 @@ def open_identities(
         passwords=Passwords(settings),
         authority=authority,
         keys=SigningKeys(database, authority, master, settings, now),
+        attempts=Attempts(settings, now),
         authenticators=authenticators,
         observe=observe,
     )

@@ -46,6 +46,7 @@ async def authenticate(identities: Identities, name: str, password: str, caller:
     Raises the problems `busy`, and `too-many-requests` with the seconds to wait.
     """
     try:
+        identities.attempts.login(caller.address)
         user = await _authenticated(identities, name, password, caller)
     except HttpProblem as problem:
         identities.observe("busy" if problem.type == "busy" else "delayed")

@@ -9,6 +9,7 @@ from restful import audit
 from restful.audit import AuditEntry
 from restful.errors import FieldError, HttpProblem
 from restful.identity import token_format
+from restful.identity.login_requirement import require_login
 from restful.identity.scopes import SCOPES, quoted, write
 from restful.identity.token_format import TokenKind
 from restful.store import tokens
@@ -42,11 +43,10 @@ class TokenWish:
 async def create(identities: Identities, principal: Principal, wish: TokenWish) -> NewToken:
     """Make a personal token of the one who asks.
 
-    Raises the problems `forbidden` where a personal token asks, `invalid` for scopes beyond his own and for a
+    Raises the problems `forbidden` where nobody has logged in, `invalid` for scopes beyond his own and for a
     lifetime that is too long, `conflict` where he has too many.
     """
-    if principal.kind == "pat":
-        raise HttpProblem("forbidden", "A personal token may not make another: log in.")
+    require_login(principal, "make a personal token")
     require_scopes(wish.scopes, principal.scopes)
     require_lifetime(wish.lifetime, identities.settings)
     now = identities.now()

@@ -25,7 +25,11 @@ class Principal:
     scopes: frozenset[str]
     """What this request may do: the token's scopes that the role has now as well."""
     kind: str
-    """How it was shown: "pat" (personal token), "access" (JWT), "session" (cookie) or "loopback"."""
+    """How it was shown.
+
+    "pat" (personal token), "access" (JWT of a login), "client" (JWT of a service account), "session" (cookie)
+    or "loopback" (not at all).
+    """
     token: str = ""
     """The id of the token or session, for the audit log."""
     address: str = ""
@@ -34,3 +38,8 @@ class Principal:
     def may(self, scope: str) -> bool:
         """Return whether this request has a scope."""
         return scope in self.scopes
+
+    @property
+    def logged_in(self) -> bool:
+        """Whether a user has logged in for this: only then may it make what outlives it, such as a token."""
+        return self.kind in {"access", "session"}

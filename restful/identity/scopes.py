@@ -27,6 +27,8 @@ OF_ADMINS = OF_OPERATORS | {"users:read", "users:manage", "audit:read"}
 BY_ROLE = {Role.USER: OF_USERS, Role.OPERATOR: OF_OPERATORS, Role.ADMIN: OF_ADMINS}
 SCOPES = OF_ADMINS
 """All there are."""
+OF_LOOPBACK = OF_ADMINS - {"users:manage"}
+"""What the admin may without a login: nobody who uses this machine now lets himself in for later."""
 
 
 class GrantRole(StrEnum):

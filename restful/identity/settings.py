@@ -41,6 +41,14 @@ class IdentitySettings:
     """Characters. NIST SP 800-63B asks for 8 at least, and for length rather than for kinds of characters."""
     password_length_max: int = 1024
     """Characters: hashing megabytes would be an attack."""
+    logins_per_minute: float = 10.0
+    """Logins by password, and codes for devices, from one address (of IPv6 its /64), lasting."""
+    login_burst: int = 30
+    """Of these at once after a rest: a class that begins, behind one address."""
+    anonymous_per_second: float = 5.0
+    """Requests from one address for what nobody needs a token for, and that writes, lasting."""
+    anonymous_burst: int = 100
+    """Of these at once after a rest: programs that all refresh their tokens after a break of the network."""
     argon2_memory: int = 19_456
     """KiB. With `argon2_passes` and `argon2_lanes` what OWASP recommends: 60 ms on a busy core."""
     argon2_passes: int = 2

@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from restful import audit
 from restful.errors import FieldError, HttpProblem
 from restful.identity import logins, personal_tokens
+from restful.identity.login_requirement import require_login
 from restful.identity.principal import Role
 from restful.identity.scopes import BY_ROLE
 from restful.store import sessions, tokens, users
@@ -130,11 +131,10 @@ async def change_password(
 ) -> None:
     """Change one's own password; all sessions end but the one that asks.
 
-    Raises the problems `forbidden` where a personal token asks or the current one is wrong, `invalid`, and
+    Raises the problems `forbidden` where nobody has logged in or the current one is wrong, `invalid`, and
     those of a login.
     """
-    if principal.kind == "pat":
-        raise HttpProblem("forbidden", "A personal token may not change the password: log in.")
+    require_login(principal, "change the password")
     identities.passwords.require_good(new, "/new")
     if await logins.authenticate(identities, principal.name, current, caller) is None:
         error = FieldError("/current", "this is not the password")
@@ -151,11 +151,10 @@ async def change_password(
 async def set_first_password(identities: Identities, principal: Principal, new: str) -> None:
     """Set the password of a user who has none, as after a login by link; all other sessions end.
 
-    Raises the problems `forbidden` where a personal token asks, and for users who log in elsewhere: there
+    Raises the problems `forbidden` where nobody has logged in, and for users who log in elsewhere: there
     somebody decides whether they still may. `conflict` where there is a password; `invalid`.
     """
-    if principal.kind == "pat":
-        raise HttpProblem("forbidden", "A personal token may not set the password: log in.")
+    require_login(principal, "set the password")
     identities.passwords.require_good(new, "/new")
     hashed = await _hashed(identities, new)
     async with identities.change() as connection:

@@ -92,7 +92,7 @@ class JobService:
 
     async def get(self, principal: Principal, cluster_name: str, text: str) -> JobRecord:
         """Return a job by its id in any form."""
-        return (await self._visible(principal, cluster_name, text)).record
+        return (await self.visible(principal, cluster_name, text)).record
 
     async def page(self, principal: Principal, cluster_name: str, query: ListingQuery) -> Page:
         """Return a page of jobs, latest first. Raises HttpProblem "cursor", "invalid"."""
@@ -108,7 +108,7 @@ class JobService:
 
     async def jobspec(self, principal: Principal, cluster_name: str, text: str) -> Mapping[str, Any]:
         """Return a job's jobspec without its environment. Raises problem "instance-away", "output-gone"."""
-        job = await self._visible(principal, cluster_name, text)
+        job = await self.visible(principal, cluster_name, text)
         if not job.present:
             raise HttpProblem("output-gone", f"the jobspec of {text[:60]} went with its instance")
         try:
@@ -121,7 +121,7 @@ class JobService:
 
     async def why(self, principal: Principal, cluster_name: str, text: str) -> str:
         """Return why a job waits, in a sentence; empty: it does not. Raises HttpProblem "instance-away"."""
-        job = await self._visible(principal, cluster_name, text)
+        job = await self.visible(principal, cluster_name, text)
         if not job.present or not job.record.active or job.record.t_run:
             return ""
         try:
@@ -184,7 +184,8 @@ class JobService:
         except HttpProblem:
             return None
 
-    async def _visible(self, principal: Principal, cluster_name: str, text: str) -> Visible:
+    async def visible(self, principal: Principal, cluster_name: str, text: str) -> Visible:
+        """Return a job that somebody may read; that it is another's is recorded."""
         job = await self._parts.visibility.job(principal, cluster_name, text, "jobs:read")
         if not job.own:
             await self._audit_read(principal, "job.read", f"cluster:{cluster_name} job:{job.record.id}")

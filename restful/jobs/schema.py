@@ -30,6 +30,7 @@ ProcessText = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 Word = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 """A name on one line."""
 Variable = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00=]+$")]
+FilterText = Annotated[str, StringConstraints(max_length=255, pattern=r"^[^\x00]*$")]
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT, strict=True)]
 WholeNumber = Annotated[int, Field(ge=0, le=MAX_COUNT, strict=True)]
 Urgency = Annotated[int, Field(ge=0, le=31, strict=True)]
@@ -167,9 +168,9 @@ class Which(RequestModel):
     """Which jobs a filter means, as in a listing."""
 
     state: list[str] = Field(default=[], description="Like pending, run or active.")
-    queue: str = ""
-    name: str = ""
-    owner: str = ""
+    queue: FilterText = ""
+    name: FilterText = ""
+    owner: FilterText = ""
 
 
 class BulkCancel(RequestModel):

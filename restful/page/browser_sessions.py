@@ -16,7 +16,7 @@ from restful.identity.scopes import BY_ROLE
 from restful.page import forms
 from restful.page.forms import SentForm
 from restful.page.page_route import LoginNeeded
-from restful.routes.access import authenticated, caller_of, identities_of, record_refusal
+from restful.routes.access import anonymous, authenticated, caller_of, identities_of, record_refusal
 from restful.routes.asker import admit, services_of
 from restful.store.sessions import SessionRecord
 from restful.store.users import UserState
@@ -135,6 +135,7 @@ async def _require(request: Request, session: BrowserSession, scope: str) -> Non
 async def own_form(request: Request) -> SentForm:
     """Return the form of a request that nobody has to be logged in for. Raises HttpProblem."""
     require_same_origin(request)
+    await anonymous(request)
     return await forms.read(request)
 
 

@@ -21,11 +21,12 @@ from restful.identity.access_tokens import InvalidToken
 from restful.identity.caller import Caller
 from restful.identity.identities import Identities
 from restful.identity.principal import Principal
-from restful.identity.scopes import BY_ROLE, SCOPES, effective
+from restful.identity.scopes import BY_ROLE, OF_LOOPBACK, SCOPES, effective
 from restful.identity.token_format import TokenKind
+from restful.routes.admission import admit, services_of
 from restful.store import tokens, users
 from restful.store.tokens import CredentialKind
-from restful.store.users import UserRecord, UserState
+from restful.store.users import UserKind, UserRecord, UserState
 
 REALM = 'Bearer realm="minicluster"'
 EVENTS = "text/event-stream"
@@ -66,7 +67,7 @@ CallerHere = Annotated[Caller, Depends(caller_of)]
 def requires(scope: str = "", *, stream: bool = False) -> PrincipalDependency:
     """Return the dependency of a route: who asks, if he has a scope; "" is any token that is good.
 
-    With `stream`, a cookie of ours is as good for a GET of events.
+    With `stream`, a cookie of ours is as good for a GET of events. The request counts in the user's rate.
     """
     if scope and scope not in SCOPES:
         raise ValueError(f"there is no scope {scope}")
@@ -75,13 +76,24 @@ def requires(scope: str = "", *, stream: bool = False) -> PrincipalDependency:
         request: Request,
         _: Annotated[None, Security(BEARER, scopes=[scope] if scope else [])],
     ) -> Principal:
-        found = await _by_cookie(request) if stream and _is_stream(request) else None
-        found = found or await authenticated(request)
+        found = await principal_of(request, stream=stream)
+        admit(services_of(request), found)
         if scope and not found.may(scope):
             await _refuse(request, found, scope)
         return found
 
     return principal
+
+
+async def principal_of(request: Request, *, stream: bool = False) -> Principal:
+    """Return who asks, which counts nothing. Raises the problem `unauthenticated`."""
+    found = await _by_cookie(request) if stream and _is_stream(request) else None
+    return found or await authenticated(request)
+
+
+async def anonymous(request: Request) -> None:
+    """Count a request for what anybody may ask. Raises the problem `too-many-requests`."""
+    identities_of(request).attempts.request(caller_of(request).address)
 
 
 async def authenticated(request: Request) -> Principal:
@@ -135,7 +147,8 @@ async def _by_access_token(identities: Identities, token: str, address: str) -> 
         user = await _active(identities, claims.user)
     if claims.epoch != user.epoch or not await identities.authority.alive(claims.session):
         raise invalid_token("the login has ended; log in again")
-    return _principal(user, effective(claims.scopes, user.role), "access", claims.session, address)
+    kind = "client" if user.kind is UserKind.SERVICE else "access"
+    return _principal(user, effective(claims.scopes, user.role), kind, claims.session, address)
 
 
 async def _by_cookie(request: Request) -> Principal | None:
@@ -166,7 +179,7 @@ async def _on_loopback(request: Request) -> Principal:
     user = await identities.authority.remember("first admin", load)
     if user is None:
         raise invalid_token(f"there is no user {web_sessions.FIRST_ADMIN}")
-    return _principal(user, BY_ROLE[user.role], "loopback", "", caller_of(request).address)
+    return _principal(user, OF_LOOPBACK, "loopback", "", caller_of(request).address)
 
 
 def _is_stream(request: Request) -> bool:

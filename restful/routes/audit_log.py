@@ -4,13 +4,13 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
-from pydantic import AwareDatetime, BaseModel
+from pydantic import BaseModel
 
 from restful import audit
 from restful.identity.principal import Principal
 from restful.routes.access import IdentitiesHere, requires
 from restful.routes.parameters import ActionQuery, ActorQuery, LimitQuery
-from restful.routes.times import utc
+from restful.routes.times import Moment, utc
 from restful.store import audit as rows
 from restful.store.audit import AuditFilter, AuditRecord
 
@@ -56,8 +56,8 @@ async def read(
     identities: IdentitiesHere,
     actor: ActorQuery = "",
     action: ActionQuery = "",
-    since: AwareDatetime | None = None,
-    until: AwareDatetime | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
     before: Annotated[int | None, Query(ge=1, lt=2**63)] = None,
     limit: LimitQuery = 100,
 ) -> AuditPage:

@@ -19,6 +19,7 @@ from restful.jobs.views import JobPage, JobView
 from restful.routes.answers import WITH_BODY, answers, body, body_schema, json_answer, query, query_schema
 from restful.routes.asker import asker, services_of
 from restful.routes.job_answers import job_answer, page_answer
+from restful.routes.parameters import NO_NUL
 
 if TYPE_CHECKING:
     from restful.jobs.jobs import JobService
@@ -157,9 +158,13 @@ class ListingParameters(BaseModel):
 
     state: list[str] = Field([], description="Such as pending, run, active, inactive.")
     result: list[str] = Field([], description="completed, failed, canceled, timeout; adds to `state`.")
-    queue: str = Field("", max_length=255)
-    name: str = Field("", max_length=255, description="With * for any text, and ? for any character.")
-    owner: str = Field("", max_length=64, description="A user's id, `*` or `nobody`; by default you.")
+    queue: str = Field("", max_length=255, pattern=NO_NUL)
+    name: str = Field(
+        "", max_length=255, pattern=NO_NUL, description="With * for any text, and ? for any character."
+    )
+    owner: str = Field(
+        "", max_length=64, pattern=NO_NUL, description="A user's id, `*` or `nobody`; by default you."
+    )
     since: float = Field(
         0.0, ge=0, allow_inf_nan=False, description="Seconds since 1970; submitted then or later."
     )

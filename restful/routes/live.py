@@ -12,7 +12,7 @@ from restful.errors import PROBLEMS, HttpProblem
 from restful.identity.principal import Principal
 from restful.jobs.output.positions import AtEnd, position
 from restful.jobs.output.responses import HEADERS, Form, Live, LiveResponse
-from restful.routes.access import requires
+from restful.routes.access import principal_of, requires
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-READS = requires("jobs:read", stream=True)
+SCOPE = "jobs:read"
+READS = requires(SCOPE, stream=True)
 JobReader = Annotated[Principal, Depends(READS)]
 LastEventId = Annotated[
     str | None,
@@ -77,7 +78,9 @@ def live_response(
     async def still_allowed() -> bool:
         """Ask again what was asked when the request came: token, user, scope, grant, and whose the job is."""
         try:
-            again = await READS(request, None)
+            again = await principal_of(request, stream=True)
+            if not again.may(SCOPE):
+                return False
             await services.following.check(again, *what)
         except HttpProblem as problem:
             if problem.status >= 500:

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import unquote_plus
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
 
 from restful import audit
 from restful.audit import AuditEntry
@@ -17,12 +18,13 @@ from restful.identity.identities import Identities
 from restful.identity.scopes import SCOPES, effective, parse, quoted, write
 from restful.identity.token_answers import OAuthError, TokenAnswer
 from restful.identity.token_format import TokenKind
-from restful.routes.access import IdentitiesHere, caller_of
+from restful.routes.access import IdentitiesHere, anonymous, caller_of
 from restful.store import tokens, users
 from restful.store.tokens import CredentialKind
 from restful.store.users import UserState
 
 router = APIRouter(tags=["oauth"])
+Anonymous = [Depends(anonymous)]
 
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 PUBLIC_CLIENT = "minicluster"
@@ -40,15 +42,67 @@ _FORM: dict[str, Any] = {
         },
     }
 }
+
+
+class TokenView(BaseModel):
+    """Tokens (RFC 6749 section 5.1)."""
+
+    access_token: str
+    token_type: str
+    expires_in: int = Field(description="Seconds for which the access token is good.")
+    scope: str
+    refresh_token: str | None = Field(None, description="None for service accounts, which have a secret.")
+
+
+class DeviceView(BaseModel):
+    """The codes of a device (RFC 8628 section 3.2)."""
+
+    device_code: str
+    user_code: str
+    verification_uri: str
+    verification_uri_complete: str
+    expires_in: int
+    interval: int = Field(description="Seconds between two polls.")
+
+
+class OAuthErrorView(BaseModel):
+    """A refusal (RFC 6749 section 5.2)."""
+
+    error: str
+    error_description: str
+
+
+class NothingView(BaseModel):
+    """Nothing."""
+
+
+class KeysView(BaseModel):
+    """Public keys (RFC 7517 section 5)."""
+
+    keys: list[dict[str, Any]]
+
+
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    400: {"description": "Refused, in the words of RFC 6749 section 5.2"},
-    401: {"description": "The client's secret is wrong"},
-    429: {"description": "Too many logins failed"},
-    503: {"description": "Too many logins at once"},
+    400: {"model": OAuthErrorView, "description": "Refused, in the words of RFC 6749 section 5.2"},
+    401: {"model": OAuthErrorView, "description": "The client's secret is wrong"},
+    429: {"description": "Too many logins, or too many that failed"},
+    503: {"description": "Too many logins at once, or the database is away"},
 }
 
 
-@router.post("/v2/oauth/token", openapi_extra=_FORM, responses=_ERRORS)
+def _answers(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    return {200: {"model": model, "description": "As asked."}, **_ERRORS}
+
+
+_KEYS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The keys.",
+        "content": {"application/jwk-set+json": {"schema": KeysView.model_json_schema()}},
+    }
+}
+
+
+@router.post("/v2/oauth/token", openapi_extra=_FORM, responses=_answers(TokenView), dependencies=Anonymous)
 async def token(request: Request, identities: IdentitiesHere) -> Response:
     """Return an access token for a password, a client's secret, a refresh token or a device's code."""
     try:
@@ -59,7 +113,7 @@ async def token(request: Request, identities: IdentitiesHere) -> Response:
         return _refused(error)
 
 
-@router.post("/v2/oauth/device", openapi_extra=_FORM, responses=_ERRORS)
+@router.post("/v2/oauth/device", openapi_extra=_FORM, responses=_answers(DeviceView), dependencies=Anonymous)
 async def device(request: Request, identities: IdentitiesHere) -> Response:
     """Return a code for a device, and one that its user types on the page (RFC 8628 section 3.2)."""
     try:
@@ -79,7 +133,7 @@ async def device(request: Request, identities: IdentitiesHere) -> Response:
     return JSONResponse(content, headers=NO_STORE)
 
 
-@router.post("/v2/oauth/revoke", openapi_extra=_FORM, responses={400: _ERRORS[400]})
+@router.post("/v2/oauth/revoke", openapi_extra=_FORM, responses=_answers(NothingView), dependencies=Anonymous)
 async def revoke(request: Request, identities: IdentitiesHere) -> Response:
     """Revoke a refresh token with all that followed it, or a personal token; 200 also if it is unknown."""
     try:
@@ -97,7 +151,7 @@ async def revoke(request: Request, identities: IdentitiesHere) -> Response:
     return JSONResponse({}, headers=NO_STORE)
 
 
-@router.get("/.well-known/jwks.json")
+@router.get("/.well-known/jwks.json", response_class=Response, responses=_KEYS)
 async def jwks(identities: IdentitiesHere) -> Response:
     """Return the public keys of access tokens (RFC 7517)."""
     await identities.keys.signing()

@@ -15,6 +15,7 @@ from restful.jobs.usage_report import UsageQuery
 from restful.routes.answers import answers, json_answer
 from restful.routes.asker import asker, services_of
 from restful.routes.parameters import NO_NUL
+from restful.routes.times import Day  # noqa: TC001 - FastAPI reads annotations
 from restful.store import usage
 
 router = APIRouter(prefix="/v2", tags=["usage"])
@@ -57,10 +58,8 @@ async def used(
     cluster: Annotated[
         str, Query(max_length=255, pattern=NO_NUL, description="By default all that you may use.")
     ] = "",
-    since: Annotated[
-        datetime.date | None, Query(description="The first day; by default 30 days ago.")
-    ] = None,
-    until: Annotated[datetime.date | None, Query(description="The last day; by default today.")] = None,
+    since: Annotated[Day | None, Query(description="The first day; by default 30 days ago.")] = None,
+    until: Annotated[Day | None, Query(description="The last day; by default today.")] = None,
 ) -> Response:
     """Return node-seconds and core-seconds by day or by user."""
     services = services_of(request)

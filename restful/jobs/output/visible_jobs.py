@@ -46,8 +46,7 @@ class VisibleJobs:
 
     async def followed(self, principal: Principal, cluster: str, jobid: str) -> Followed:
         """Return a job; that somebody reads another's is recorded."""
-        await self.jobs.get(principal, cluster, jobid)
-        found = await self.visibility.job(principal, cluster, jobid, "jobs:read")
+        found = await self.jobs.visible(principal, cluster, jobid)
         if not found.present:
             raise HttpProblem(
                 "output-gone", "The instance that ran this job is gone, and its output with it."

@@ -21,7 +21,9 @@ from restful.identity.master_key import MasterKey
 from restful.identity.principal import Principal, Role
 from restful.identity.scopes import BY_ROLE
 from restful.identity.settings import IdentitySettings
+from restful.limits.token_bucket import Rates
 from restful.routes import audit_log, me, oauth, users
+from restful.settings import Settings
 from restful.store import users as user_rows
 from restful.store.users import UserKind, UserRecord, UserState
 from tests.restful import databases
@@ -29,7 +31,14 @@ from tests.restful import databases
 START = 1_800_000_000.0
 PASSWORD = "correct horse battery"
 ADDRESS = "192.0.2.1"
-SETTINGS = IdentitySettings(issuer="https://mc.example", argon2_memory=8, argon2_passes=1)
+MANY = 10**9
+SETTINGS = IdentitySettings(
+    issuer="https://mc.example",
+    argon2_memory=8,
+    argon2_passes=1,
+    login_burst=MANY,
+    anonymous_burst=MANY,
+)
 FILE = "service.db"
 """Tables as they are described: that migrations lead to the same is tried elsewhere."""
 MASTER = MasterKey(b"m" * 32)
@@ -159,7 +168,9 @@ def replica(found: Database, clock: Clock, number: int = 0, **settings: Any) -> 
     """Return a service with a memory of its own over a database; each number is one at a time."""
     identities = open_identities(found, replace(SETTINGS, **settings), clock, MASTER)
     app = mounted(number)
-    app.state.services = SimpleNamespace(identities=identities)
+    app.state.services = SimpleNamespace(
+        identities=identities, settings=Settings(), rates=Rates(MANY, MANY, MANY), now=clock
+    )
     return Service(identities, app, _client(app, ADDRESS), clock)
 
 

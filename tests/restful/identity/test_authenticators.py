@@ -34,9 +34,7 @@ class Directory:
 
 async def statuses(here: Service, directory: Directory, *logins: tuple[str, str]) -> list[int]:
     """Return the answers to logins, far apart, where a directory is asked as well."""
-    here.app.state.services = SimpleNamespace(
-        identities=replace(here.identities, authenticators=(directory,))
-    )
+    here.app.state.services.identities = replace(here.identities, authenticators=(directory,))
     found = []
     for name, password in logins:
         here.clock.time += 1000

@@ -18,6 +18,7 @@ from restful.identity.principal import Principal, Role
 from restful.identity.scopes import BY_ROLE, SCOPES, GrantRole
 from restful.jobs.jobspecs import Base
 from restful.routes.access import requires
+from restful.routes.admission import admit, services_of
 from restful.services import Services, open_services
 from restful.settings import ClusterLimits, Settings
 from tests.restful import databases
@@ -109,6 +110,7 @@ def _by_name(scope: str) -> Callable[[Request], Coroutine[Any, Any, Principal]]:
         found = USERS.get(request.headers.get("authorization", "").removeprefix("Bearer "))
         if found is None:
             raise HttpProblem("unauthenticated", headers={"WWW-Authenticate": "Bearer"})
+        admit(services_of(request), found)
         if not found.may(scope):
             raise HttpProblem("forbidden", f"that needs the scope {scope}")
         return found

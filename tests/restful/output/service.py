@@ -67,7 +67,7 @@ def _problem(request: Request, problem: Exception) -> JSONResponse:
     return JSONResponse(body, problem.status, dict(problem.headers), media_type=MEDIA_TYPE)
 
 
-async def _alice(_request: Request, _scope: None = None) -> Principal:
+async def _alice(_request: Request, *, stream: bool) -> Principal:
     return ALICE
 
 
@@ -81,7 +81,7 @@ async def serving(script: Script, **limits: Any) -> AsyncIterator[Service]:
     app.add_exception_handler(HttpProblem, _problem)
     app.state.services = service
     app.dependency_overrides[live.READS] = lambda: ALICE
-    with mock.patch.object(live, "READS", _alice):
+    with mock.patch.object(live, "principal_of", _alice):
         yield service
     hub = service.streams.hub
     await until(lambda: hub.threads == 0, "no thread is left")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
@@ -116,8 +116,7 @@ async def opened(folder: Path, *specs: ClusterSpec, now: Any = None, **settings:
     file.write_bytes(ready_file.content(SCHEMA))
     database = await open_database(f"sqlite:///{file}", SCHEMA)
     clock = now or Clock()
-    chosen = {name: getattr(SETTINGS, name) for name in ("issuer", "argon2_memory", "argon2_passes")}
-    identities = open_identities(database, type(SETTINGS)(**{**chosen, **settings}), clock, MASTER)
+    identities = open_identities(database, replace(SETTINGS, **settings), clock, MASTER)
     services = open_services(
         database, MASTER.derived("jobs"), identities.authority, identities, settings=FAST, now=clock
     )

@@ -78,7 +78,7 @@ def test_a_login_with_fewer_scopes_makes_no_token_with_more(tmp_path: Path) -> N
             "POST",
             "/v2/me/tokens",
             {"name": "x", "scopes": ["tokens"]},
-            "A personal token may not make another: log in.",
+            "A personal token may not make a personal token: log in.",
             id="another token",
         ),
         pytest.param(
