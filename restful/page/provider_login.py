@@ -15,7 +15,7 @@ from restful.page.forms import next_path
 from restful.page.login import end_former, login_page
 from restful.page.page_route import PageRoute
 from restful.page.responses import page, see_other, sentence
-from restful.routes.access import caller_of, identities_of
+from restful.routes.access import anonymous, caller_of, identities_of
 from restful.routes.asker import services_of
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -27,6 +27,7 @@ REFUSED = "You are not logged in"
 async def begin(request: Request, next: str = "/") -> Response:  # noqa: A002 - the parameter's name
     """Lead to the provider."""
     logins, path = _logins(request), next_path(next)
+    identities_of(request).attempts.login(caller_of(request).address)
     try:
         where, attempt = await logins.begin(path)
     except OidcError as error:
@@ -39,6 +40,7 @@ async def callback(request: Request) -> Response:
     """Let in whom the provider has authenticated."""
     logins, policy, identities = _logins(request), policy_of(request), identities_of(request)
     caller, query = caller_of(request), request.query_params
+    await anonymous(request)
     if len(query.multi_items()) != len(query):
         raise HttpProblem("malformed", "a parameter is there twice")
     kept = policy.attempt.value(request.headers.get("cookie", ""))

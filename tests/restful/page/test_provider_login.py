@@ -204,6 +204,21 @@ def test_the_metadata_are_asked_for_once_in_ten_minutes(tmp_path: Path) -> None:
     within(test())
 
 
+def test_logins_at_a_provider_are_counted_by_address(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with at_provider(tmp_path, FakeProvider(START), login_burst=2, anonymous_burst=2) as (
+            _,
+            browser,
+        ):
+            statuses = [(await browser.get("/login/oidc")).status_code for _ in range(3)]
+            assert statuses == [303, 303, 429]
+            answers = [await browser.get("/callback?state=x&code=x") for _ in range(3)]
+            assert [each.status_code for each in answers] == [403, 403, 429]
+            assert int(answers[-1].headers["retry-after"]) > 0
+
+    within(test())
+
+
 def test_without_a_provider_there_is_no_button(tmp_path: Path) -> None:
     async def test() -> None:
         async with opened(tmp_path) as page:
