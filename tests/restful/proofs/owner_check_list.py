@@ -1,0 +1,434 @@
+"""Every check of the service of who may do what, each with what the program is like without it.
+
+Whoever adds a check adds it here. `owner_checks.py` takes each out and runs the matrix, which must notice;
+tests/restful/proofs/test_owner_checks.py holds that the list has all calls of CHECKS.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+CHECKS = {
+    "access": {"cluster", "scopes", "usable"},
+    "visibility": {"job", "any_job"},
+    "principal": {"may"},
+    "found": {"may"},
+    "again": {"may"},
+    "": {
+        *("requires", "asker", "owner_of", "require_login", "require_scopes", "at_cluster", "effective"),
+        *(
+            "csrf_matches",
+            "same_origin",
+            "require_same_origin",
+            "_active",
+            "revoke_family",
+            "of_user",
+            "by_key",
+        ),
+    },
+}
+"""Functions that check, by the last name of what they are called on; empty: by their own name alone."""
+
+
+class Mutant(NamedTuple):
+    """One check, and the program without it."""
+
+    file: str
+    """Below restful/."""
+    text: str
+    """What is there, once."""
+    without: str
+    """What is in its place."""
+    routes: str = ""
+    """A part of the paths at which it is noticed first; the others are asked afterwards."""
+
+
+SCENARIOS = "scenarios"
+"""As the routes of a mutant: what one request does not show is tried first."""
+UNCHECKED = """
+
+def _unchecked(access, name):
+    from restful.errors import HttpProblem
+    from restful.identity.scopes import SCOPES
+
+    found = access._clusters.get(name)
+    if found is None:
+        raise HttpProblem("not-found", f"there is no cluster {name[:100]!r}")
+    return found, SCOPES
+"""
+
+
+JOBS = "jobs/jobs.py"
+AT_CLUSTERS = [
+    Mutant("clusters/access.py", "if cluster is None or not scopes:", "if cluster is None:", "nodes"),
+    Mutant("clusters/access.py", "if scope not in scopes:", "if False:", "drain"),
+    Mutant(
+        "clusters/access.py",
+        "everywhere & {GrantRole.OPERATE} if own else everywhere",
+        "everywhere",
+        "nodes",
+    ),
+    Mutant(
+        "clusters/access.py",
+        "if cluster.owner and cluster.owner == principal.user:",
+        "if cluster.owner:",
+        "nodes",
+    ),
+    Mutant(
+        "clusters/access.py",
+        "return at_cluster(principal.scopes, principal.role, stronger(granted))",
+        "return principal.scopes",
+        "nodes",
+    ),
+    Mutant(
+        "clusters/access.py",
+        "return [each for each in self._clusters if await self.scopes(principal, each)]",
+        "return list(self._clusters)",
+        "/v1/nodes",
+    ),
+    Mutant(
+        "clusters/access.py",
+        "scopes = frozenset[str]() if cluster is None else await self.scopes(principal, cluster)",
+        "scopes = principal.scopes",
+        "nodes",
+    ),
+    Mutant(
+        "clusters/views.py",
+        'await self._access.cluster(principal, name, "clusters:read"))[0]',
+        "_unchecked(self._access, name))[0]",
+        "nodes",
+    ),
+    Mutant(
+        "clusters/views.py",
+        'cluster, scopes = await self._access.cluster(principal, name, "clusters:read")',
+        "cluster, scopes = _unchecked(self._access, name)",
+        "queues",
+    ),
+    Mutant("clusters/views.py", '"jobs:read:all" in scopes', "True", "stats"),
+    Mutant(
+        "clusters/views.py",
+        'cluster, _ = await self._access.cluster(principal, name, "nodes:drain")',
+        "cluster, _ = _unchecked(self._access, name)",
+        "drain",
+    ),
+    Mutant(
+        "clusters/views.py",
+        'cluster, _ = await self._access.cluster(principal, name, "queues:manage")',
+        "cluster, _ = _unchecked(self._access, name)",
+        "queues",
+    ),
+    Mutant(
+        "clusters/views.py",
+        "return await self._access.usable(principal)",
+        "return list(self._access._clusters)",
+        "/v1/nodes",
+    ),
+    Mutant(
+        "jobs/listing.py",
+        "cluster, scopes = await self._access.cluster(principal, cluster_name, scope)",
+        "cluster, scopes = _unchecked(self._access, cluster_name)",
+        "/jobs",
+    ),
+    Mutant(
+        "jobs/listing.py",
+        'owner = filters.owner_of(query.owner, principal.user, everybody=f"{scope}:all" in scopes)',
+        "owner = filters.owner_of(query.owner, principal.user, everybody=True)",
+        "others",
+    ),
+    Mutant("jobs/filters.py", "if not everybody:", "if False:", "others"),
+    Mutant("jobs/filters.py", 'if asked in ("", user):\n        return user', "pass", "/jobs"),
+]
+AT_JOBS = [
+    Mutant("jobs/visibility.py", 'if not found.own and f"{scope}:all" not in scopes:', "if False:", "why"),
+    Mutant("jobs/visibility.py", "record.owner == principal.user", "True", "why"),
+    Mutant(
+        "jobs/visibility.py",
+        "cluster, scopes = await self._access.cluster(principal, cluster_name, scope)",
+        "cluster, scopes = _unchecked(self._access, cluster_name)",
+        "why",
+    ),
+    Mutant(
+        "jobs/visibility.py",
+        "cluster, _ = await self._access.cluster(principal, cluster_name, scope)",
+        "cluster, _ = _unchecked(self._access, cluster_name)",
+        "urgency",
+    ),
+    Mutant(
+        JOBS,
+        'cluster, scopes = await self._parts.access.cluster(principal, cluster_name, "jobs:submit")\n'
+        "        spec = await checked(self._parts, principal, (cluster, scopes), submission)\n        order",
+        "cluster, scopes = _unchecked(self._parts.access, cluster_name)\n"
+        "        spec = await checked(self._parts, principal, (cluster, scopes), submission)\n        order",
+        "/jobs",
+    ),
+    Mutant(
+        JOBS,
+        'cluster, scopes = await self._parts.access.cluster(principal, cluster_name, "jobs:submit")\n'
+        "        spec = await checked(self._parts, principal, (cluster, scopes), submission)\n        reason",
+        "cluster, scopes = _unchecked(self._parts.access, cluster_name)\n"
+        "        spec = await checked(self._parts, principal, (cluster, scopes), submission)\n        reason",
+        "validate",
+    ),
+    Mutant(
+        JOBS,
+        '_, scopes = await self._parts.access.cluster(principal, cluster_name, "jobs:cancel")\n        if',
+        "_, scopes = _unchecked(self._parts.access, cluster_name)\n        if",
+        "urgency",
+    ),
+    Mutant(JOBS, 'if "jobs:urgency" in scopes:', "if True:", "urgency"),
+    Mutant(JOBS, "if urgency > USERS_URGENCY:", "if False:", "#high"),
+    Mutant(
+        JOBS,
+        'job = await self._parts.visibility.job(principal, cluster_name, text, "jobs:cancel")\n'
+        "            if urgency",
+        'job = await self._parts.visibility.any_job(principal, cluster_name, text, "jobs:cancel")\n'
+        "            if urgency",
+        "urgency",
+    ),
+    Mutant(
+        JOBS,
+        'cluster, _ = await self._parts.access.cluster(principal, cluster_name, "jobs:cancel")\n',
+        "cluster, _ = _unchecked(self._parts.access, cluster_name)\n",
+        "jobs:cancel",
+    ),
+    Mutant(
+        JOBS,
+        'return await self._parts.visibility.job(principal, cluster_name, text, "jobs:cancel")',
+        'return await self._parts.visibility.any_job(principal, cluster_name, text, "jobs:cancel")',
+        "jobs:cancel",
+    ),
+    Mutant(
+        JOBS,
+        'job = await self._parts.visibility.job(principal, cluster_name, text, "jobs:read")',
+        'job = await self._parts.visibility.any_job(principal, cluster_name, text, "jobs:read")',
+        "why",
+    ),
+    Mutant(
+        JOBS,
+        'job = await self._parts.visibility.job(principal, cluster_name, text, "jobs:cancel")\n'
+        "        await self._parts.control.cancel",
+        'job = await self._parts.visibility.any_job(principal, cluster_name, text, "jobs:cancel")\n'
+        "        await self._parts.control.cancel",
+        "/cancel",
+    ),
+    Mutant(
+        JOBS,
+        'job = await self._parts.visibility.job(principal, cluster_name, text, "jobs:cancel")\n'
+        "        await self._parts.control.kill",
+        'job = await self._parts.visibility.any_job(principal, cluster_name, text, "jobs:cancel")\n'
+        "        await self._parts.control.kill",
+        "/kill",
+    ),
+    Mutant(
+        JOBS,
+        'job = await parts.visibility.job(principal, cluster.name, text, "jobs:read")',
+        'job = await parts.visibility.any_job(principal, cluster.name, text, "jobs:read")',
+        "#behind",
+    ),
+    Mutant(
+        "jobs/output/visible_jobs.py",
+        'found, _ = await self.access.cluster(principal, cluster, "jobs:read")',
+        "found, _ = _unchecked(self.access, cluster)",
+        "{cluster}/events",
+    ),
+    Mutant("jobs/output/visible_jobs.py", "if each.owner == principal.user", "if True", "{cluster}/events"),
+    Mutant(
+        "jobs/output/visible_jobs.py",
+        'await self.visibility.job(principal, cluster, jobid, "jobs:read")',
+        "pass",
+        SCENARIOS,
+    ),
+    Mutant(
+        "jobs/output/visible_jobs.py",
+        'await self.access.cluster(principal, cluster, "jobs:read")\n\n',
+        "pass\n\n",
+        SCENARIOS,
+    ),
+    Mutant(
+        "store/request_keys.py",
+        "(REQUEST_KEYS.c.user == user) & (REQUEST_KEYS.c.cluster == cluster) & ",
+        "",
+        SCENARIOS,
+    ),
+]
+USAGE = [
+    Mutant("routes/usage.py", 'if others and not principal.may("jobs:read:all"):', "if False:", "usage"),
+    Mutant(
+        "routes/usage.py",
+        'found, scopes = await services.access.cluster(principal, cluster, "jobs:read")',
+        "found, scopes = _unchecked(services.access, cluster)",
+        "usage",
+    ),
+    Mutant("routes/usage.py", 'if others and "jobs:read:all" not in scopes:', "if False:", "usage"),
+    Mutant(
+        "routes/usage.py",
+        "at = [(each, await services.access.scopes(principal, each)) for each in services.clusters]",
+        "at = [(each, principal.scopes) for each in services.clusters]",
+        "usage",
+    ),
+    Mutant(
+        "page/home.py",
+        "clusters = [each.name for each in await services.access.usable(principal)]",
+        "clusters = [each.name for each in services.clusters]",
+        "/",
+    ),
+]
+
+SCOPES = [
+    Mutant(file, f'{function}("{scope}")', f'{function}("")', routes)
+    for file, function, routes, scopes in (
+        ("compat/jobs.py", "asker", "/v1", ("jobs:read", "jobs:submit", "jobs:cancel", "clusters:read")),
+        ("compat/output.py", "asker", "/v1", ("jobs:read",)),
+        ("routes/jobs.py", "asker", "{cluster}/jobs", ("jobs:read", "jobs:submit", "jobs:cancel")),
+        ("routes/nodes.py", "asker", "nodes", ("clusters:read", "nodes:drain")),
+        ("routes/queues.py", "asker", "queues", ("clusters:read", "queues:manage")),
+        ("routes/clusters.py", "asker", "/v2/clusters", ("clusters:read",)),
+        ("routes/usage.py", "asker", "usage", ("jobs:read",)),
+        ("routes/users.py", "requires", "/v2/users", ("users:read", "users:manage")),
+        ("routes/audit_log.py", "requires", "audit", ("audit:read",)),
+        ("routes/me.py", "requires", "me/tokens", ("tokens",)),
+    )
+    for scope in scopes
+]
+"""What each route needs, by the names that its file has for them."""
+ACCESS = "routes/access.py"
+TOKENS = [
+    Mutant(
+        "routes/live.py",
+        "READS = requires(SCOPE, stream=True)",
+        'READS = requires("", stream=True)',
+        "/events",
+    ),
+    Mutant("routes/live.py", "if not again.may(SCOPE):", "if False:", SCENARIOS),
+    Mutant("routes/live.py", "return again.user == principal.user", "return True", SCENARIOS),
+    Mutant(ACCESS, "if scope and not found.may(scope):", "if False:", "/v2/users"),
+    Mutant(ACCESS, "if not stated and identities.settings.no_auth:", "if not stated:", "/v2/me"),
+    Mutant(
+        ACCESS,
+        "if record is None or record.kind is not CredentialKind.PERSONAL or record.revoked is not None:",
+        "if record is None or record.kind is not CredentialKind.PERSONAL:",
+        "/v2/me",
+    ),
+    Mutant(ACCESS, "if now >= record.expires:", "if False:", "/v2/me"),
+    Mutant(
+        ACCESS,
+        "user = await _active(identities, record.user)",
+        "user = await identities.authority.user(record.user)",
+        "/v2/me",
+    ),
+    Mutant(ACCESS, "if claims.epoch != user.epoch or not", "if not", "/v2/me"),
+    Mutant(ACCESS, "or not await identities.authority.alive(claims.session)", "", "/v2/me"),
+    Mutant(ACCESS, "effective(record.scopes, user.role)", "BY_ROLE[user.role]", "/v2/me/tokens"),
+    Mutant(ACCESS, "if stream and _is_stream(request) else None", "if True else None", "/v2/me"),
+    Mutant(ACCESS, 'return request.method == "GET" and EVENTS in', "return True or EVENTS in", "#no events"),
+    Mutant(
+        ACCESS,
+        "if not cookies.same_origin(request.headers, policy.origin):",
+        "if False:",
+        "#cross-site",
+    ),
+    Mutant(
+        "identity/web_sessions.py",
+        "record.revoked is not None or now >= record.expires",
+        "now >= record.expires",
+        "/device",
+    ),
+    Mutant(
+        "identity/web_sessions.py",
+        "or record.revoked is not None or now >= record.expires",
+        "or record.revoked is not None",
+        "/device",
+    ),
+    Mutant(
+        "page/browser_sessions.py",
+        "if user is None or user.state is not UserState.ACTIVE:",
+        "if user is None:",
+        "/device",
+    ),
+    Mutant(
+        "page/browser_sessions.py",
+        'if not cookies.csrf_matches(session.csrf, form.one("csrf")):',
+        "if False:",
+        "#forged",
+    ),
+    Mutant(
+        "page/browser_sessions.py",
+        "if not cookies.same_origin(request.headers, policy_of(request).origin):",
+        "if False:",
+        "#cross-site",
+    ),
+]
+CREDENTIALS = [
+    Mutant(
+        "identity/personal_tokens.py",
+        'require_login(principal, "make a personal token")',
+        "pass",
+        "/v2/me/tokens",
+    ),
+    Mutant("identity/personal_tokens.py", "require_scopes(wish.scopes, principal.scopes)", "pass", "#beyond"),
+    Mutant("identity/devices.py", 'require_login(principal, "log in a device")', "pass", "/v2/me/device"),
+    Mutant(
+        "identity/user_changes.py",
+        'require_login(principal, "change the password")',
+        "pass",
+        "/v2/me/password",
+    ),
+    Mutant("identity/login_requirement.py", "if not principal.logged_in:", "if False:", "/v2/me"),
+    Mutant(
+        "identity/principal.py",
+        'return self.kind in {"access", "session"}',
+        'return self.kind != "pat"',
+        "/v2/me/device",
+    ),
+    Mutant(
+        "store/tokens.py",
+        "(TOKENS.c.id == token, TOKENS.c.user == user, TOKENS",
+        "(TOKENS.c.id == token, TOKENS",
+        "tokens/",
+    ),
+    Mutant(
+        "store/tokens.py",
+        "TOKENS.c.user == user, TOKENS.c.kind == kind, TOKENS",
+        "TOKENS.c.kind == kind, TOKENS",
+        "/v2/me/tokens",
+    ),
+    Mutant("store/sessions.py", "where.append(SESSIONS.c.user == user)", "pass", "sessions/"),
+    Mutant(
+        "store/sessions.py",
+        "found = select(SESSIONS).where(\n        SESSIONS.c.user == user,",
+        "found = select(SESSIONS).where(",
+        "/v2/me/sessions",
+    ),
+    Mutant(
+        "identity/session_changes.py", "connection, session, now, principal.user)", "connection, session, now)", "sessions/"
+    ),
+]
+MUTANTS = (*AT_CLUSTERS, *AT_JOBS, *USAGE, *SCOPES, *TOKENS, *CREDENTIALS)
+ELSEWHERE = {
+    ("clusters/access.py", "at_cluster"): "in the list as what it returns",
+    (
+        "identity/identities.py",
+        "effective",
+    ): "of a token that is issued: it is compared again when it is shown",
+    ("identity/token_answers.py", "effective"): "what an answer states of a token",
+    ("routes/oauth.py", "effective"): "what an answer states of a token",
+    ("routes/me.py", "at_cluster"): "what an answer states of a token",
+    ("identity/user_changes.py", "require_scopes"): "an admin chooses the scopes of a service account",
+    (
+        "identity/user_changes.py",
+        "require_login",
+    ): "of the first password: the page alone asks, with a cookie",
+    ("routes/access.py", "same_origin"): "without a login: tests/restful/routes/test_loopback.py",
+    ("page/browser_sessions.py", "require_same_origin"): "in the list as what it compares",
+    ("identity/web_sessions.py", "revoke_family"): "ends the session of the cookie itself",
+    ("identity/token_answers.py", "revoke_family"): "ends the family of the refresh token itself",
+    ("jobs/submit.py", "by_key"): "in the list as what it asks",
+    ("routes/me.py", "of_user"): "in the list as what it asks",
+    ("page/home.py", "of_user"): "the same",
+    ("jobs/jobs.py", "any_job"): "the same",
+    ("routes/queues.py", "may"): "what it counts by checks again",
+    ("routes/me.py", "requires"): "any token will do",
+    ("routes/access.py", "_active"): "of logins: to disable a user ends them as well",
+    ("routes/access.py", "effective"): "of logins: another role ends them as well",
+}
+"""Calls that are not in the list by themselves, with the reason."""
