@@ -22,7 +22,7 @@ LARGEST_PRIORITY = 2**32 - 1
 """Real Flux's, of the urgency 31."""
 LAST_TIME = 1e11
 """In seconds: far beyond any job's, and few enough days for usage."""
-LONGEST_CHARGE = 400 * DAY
+MAX_CHARGED_SECONDS = 400 * DAY
 """Seconds of a job that are charged at most: each day is a row, and none may have a longer limit."""
 MAX_DEPENDENCIES = 100
 """Of a job that are stored: as many as may be submitted."""
@@ -131,7 +131,7 @@ def charges(before: JobRecord, after: JobRecord, at: float) -> tuple[JobRecord, 
     ended = after.t_cleanup or after.t_inactive
     resized = before.t_run > 0 and (before.nnodes, before.ncores) != (after.nnodes, after.ncores)
     end = ended if not after.active and ended else at if resized else 0.0
-    begin = max(before.charged_until, after.t_run, end - LONGEST_CHARGE)
+    begin = max(before.charged_until, after.t_run, end - MAX_CHARGED_SECONDS)
     if not after.t_run or end <= begin:
         return after, []
     size = before if before.t_run else after

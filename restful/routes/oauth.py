@@ -44,7 +44,7 @@ _FORM: dict[str, Any] = {
 }
 
 
-class TokenView(BaseModel):
+class TokenAnswerView(BaseModel):
     """Tokens (RFC 6749 section 5.1)."""
 
     access_token: str
@@ -102,7 +102,9 @@ _KEYS: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.post("/v2/oauth/token", openapi_extra=_FORM, responses=_answers(TokenView), dependencies=Anonymous)
+@router.post(
+    "/v2/oauth/token", openapi_extra=_FORM, responses=_answers(TokenAnswerView), dependencies=Anonymous
+)
 async def token(request: Request, identities: IdentitiesHere) -> Response:
     """Return an access token for a password, a client's secret, a refresh token or a device's code."""
     try:

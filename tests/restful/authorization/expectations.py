@@ -69,7 +69,9 @@ v1 named, submit     | 404    | own   | own   | 403    | 404       | own       |
 v1 named, read       | nil    | own   | own   | own    | nil       | own       | all      | all   | own
 v1 named, live       | 404    | own   | own   | own    | 404       | own       | all      | all   | own
 v1 named, cancel     | 400    | own   | own   | 403    | 400       | own       | all      | all   | own
-page, submit         | 404    | own   | own   | own    | 404       | own       | own      | all   | own
+page, submit         | 404    | own   | own   | own    | nil       | own       | own      | all   | own
+page, job, change    | 404    | own   | own   | own    | 404       | own       | all      | all   | own
+page, operate        | 404    | no    | no    | no     | 404       | no        | own      | all   | no
 page, job            | 404    | own   | own   | own    | 404       | own       | all      | all   | own
 """
 """Everybody who was granted it uses one cluster. Somebody else's cluster is granted to him alone."""
@@ -100,6 +102,8 @@ v1 named, read       | nil    | own   | own   | own    | own       | own       |
 v1 named, live       | 404    | own   | own   | own    | own       | own       | all      | all   | own
 v1 named, cancel     | 400    | own   | own   | 403    | own       | own       | all      | all   | own
 page, submit         | 404    | own   | own   | own    | own       | own       | all      | all   | own
+page, job, change    | 404    | own   | own   | own    | own       | own       | all      | all   | own
+page, operate        | 404    | no    | no    | no     | no        | no        | all      | all   | no
 page, job            | 404    | own   | own   | own    | own       | own       | all      | all   | own
 """
 """Everybody has a cluster of his own, also who was granted none."""

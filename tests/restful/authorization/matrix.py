@@ -154,6 +154,8 @@ def effective(kind: Kind, answer: Answer) -> str:
         status = answer.json()["results"][0]["status"]
     if kind in {Kind.V1_READ, Kind.NAMED_READ} and status == 200:
         return "nil" if answer.body == b"null" or b"does not exist yet" in answer.body else "ok"
+    if kind is Kind.PAGE_SUBMIT and status == 200:
+        return "nil"  # the page without a form: there is no cluster
     if status == 303 and not answer.headers["location"].startswith("/login?"):
         return "ok"
     return "ok" if status < 300 else str(status)

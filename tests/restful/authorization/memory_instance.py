@@ -101,7 +101,7 @@ class MemoryLife:
         return {"broker.starttime": "1.0"}
 
     def rpc(self, topic: str, payload: object = None) -> dict[str, Any]:
-        return {}
+        return {"value": "1.0"} if topic == "attr.get" else {}
 
 
 @dataclass

@@ -10,8 +10,10 @@ from broker_config.formats.jobid import f58plain
 from restful.clusters.spec import Tenancy
 from restful.identity import devices
 from restful.identity.scopes import GrantRole
-from restful.store import groups, users
+from restful.jobs.quota import Quota
+from restful.store import groups, quotas, users
 from restful.store.groups import GrantRecord, GroupRecord
+from restful.store.quotas import QuotaRecord
 from restful.store.users import UserKind
 from tests.restful.authorization.memory_instance import HOST
 from tests.restful.authorization.service import CLOSED, FIRST_JOB, SHARED, own_cluster
@@ -75,7 +77,7 @@ class Objects:
 
     async def _made(self, name: str, user: str, whose: Whose) -> str:
         make = _MAKERS[name]
-        if whose is Whose.ABSENT and name not in {"new", "code"}:
+        if whose is Whose.ABSENT and name not in {"new", "code", "someone"}:
             return ABSENT_ID[:-5] + f"{name:X<5.5}".upper()  # two that are absent differ
         if (name, user) not in self.kept:
             self.kept[name, user] = await make(self.here, self.here.users[user])
@@ -118,6 +120,13 @@ async def _new_grant(here: Everything, _: UserRecord) -> str:
     return new
 
 
+async def _new_quota(here: Everything, _: UserRecord) -> str:
+    new = here.identities.new_id()
+    async with here.identities.database.write() as connection:
+        await quotas.add(connection, QuotaRecord(new, f"c{new.lower()}", Quota(jobs=1)))
+    return new
+
+
 async def _new_name(here: Everything, _: UserRecord) -> str:
     return f"n{here.identities.new_id().lower()}"
 
@@ -133,8 +142,10 @@ _MAKERS: dict[str, Callable[[Everything, UserRecord], Awaitable[str]]] = {
     "client": _new_client,
     "group": _new_group,
     "grant": _new_grant,
+    "quota": _new_quota,
+    "someone": _new_user,
     "new": _new_name,
     "code": _code,
 }
-OBJECTS = frozenset(_MAKERS) - {"new", "code"} | {"cluster", "id", "jobid", "host", "queue"}
+OBJECTS = frozenset(_MAKERS) - {"new", "code", "someone"} | {"cluster", "id", "jobid", "host", "queue"}
 """What there is of one's own, of others, and not at all."""

@@ -73,6 +73,8 @@ class Kind(StrEnum):
     PAGE_CREDENTIAL = "page, own credential"
     PAGE_SUBMIT = "page, submit"
     PAGE_JOB = "page, job"
+    PAGE_CHANGE = "page, job, change"
+    PAGE_OPERATE = "page, operate"
     PAGE_OPEN = "page, anyone"
     PAGE_REFUSED = "page, refused"
     """A form of a page of others."""
@@ -124,6 +126,12 @@ IDENTITY: dict[Key, Row] = {
     ("GET", "/v2/grants"): Row(Kind.ADMIN),
     ("POST", "/v2/grants"): Row(Kind.ADMIN, {"cluster": "{new}", "role": "use"}),
     ("DELETE", "/v2/grants/{grant}"): Row(Kind.ADMIN),
+    ("GET", "/v2/quotas"): Row(Kind.ADMIN),
+    ("POST", "/v2/quotas"): Row(Kind.ADMIN, {"user": "{someone}", "jobs": 1}),
+    ("GET", "/v2/quotas/{quota}"): Row(Kind.ADMIN),
+    ("PATCH", "/v2/quotas/{quota}"): Row(Kind.ADMIN, {"jobs": 2}),
+    ("DELETE", "/v2/quotas/{quota}"): Row(Kind.ADMIN),
+    ("GET", "/v2/me/quotas"): Row(Kind.CLUSTERS),
     ("GET", "/v2/audit"): Row(Kind.ADMIN),
     ("GET", "/v2/audit/check"): Row(Kind.ADMIN),
 }
@@ -188,15 +196,43 @@ PAGES: dict[Key, Row] = {
     ("GET", "/password"): Row(Kind.PAGE_OPEN),
     ("GET", "/tokens"): Row(Kind.PAGE_OPEN),
     ("GET", "/tokens/revoke"): Row(Kind.PAGE_OPEN),
-    ("GET", "/jobs"): Row(Kind.PAGE_OPEN),
-    ("GET", "/"): Row(Kind.PAGE),
+    ("GET", "/jobs"): Row(Kind.PAGE),
+    ("GET", "/"): Row(Kind.PAGE_OPEN),
     ("GET", "/device"): Row(Kind.PAGE),
     ("POST", "/device"): Row(Kind.PAGE_FORM, form={"user_code": "{code}", "decision": "approve"}),
     ("POST", "/password"): Row(Kind.PAGE_FORM, form={"new": "{new}{new}", "again": "{new}{new}"}),
     ("POST", "/tokens"): Row(Kind.PAGE_FORM, form={"name": "x", "days": "1", "scopes": "jobs:read"}),
     ("POST", "/logout"): Row(Kind.PAGE_FORM, form={}),
     ("POST", "/tokens/revoke"): Row(Kind.PAGE_CREDENTIAL, form={"token": "{token}"}),
-    ("POST", "/jobs"): Row(Kind.PAGE_SUBMIT, form=SUBMITTED),
+    ("POST", "/jobs/new"): Row(Kind.PAGE_SUBMIT, form=SUBMITTED),
+    ("POST", "/sessions/end"): Row(Kind.PAGE_CREDENTIAL, form={"session": "{session}"}),
+    ("POST", "/sessions/end-others"): Row(Kind.PAGE_FORM, form={}),
+    ("GET", "/jobs/{cluster}/{jobid}"): Row(Kind.PAGE_JOB),
+    ("GET", "/jobs/{cluster}/{jobid}/output/file"): Row(Kind.PAGE_JOB),
+    ("POST", "/jobs/{cluster}/{jobid}/cancel"): Row(Kind.PAGE_CHANGE, form={}),
+    ("POST", "/jobs/{cluster}/{jobid}/kill"): Row(Kind.PAGE_CHANGE, form={"signal": "TERM"}),
+    ("POST", "/jobs/{cluster}/{jobid}/urgency"): Row(Kind.PAGE_CHANGE, form={"urgency": "8"}),
+    ("POST", "/nodes/drain"): Row(
+        Kind.PAGE_OPERATE, form={"cluster": "{cluster}", "node": "{host}", "reason": "x"}
+    ),
+    ("POST", "/nodes/undrain"): Row(Kind.PAGE_OPERATE, form={"cluster": "{cluster}", "node": "{host}"}),
+    ("POST", "/queues/start"): Row(Kind.PAGE_OPERATE, form={"cluster": "{cluster}", "queue": "{queue}"}),
+    ("POST", "/queues/stop"): Row(
+        Kind.PAGE_OPERATE, form={"cluster": "{cluster}", "queue": "{queue}", "reason": "x"}
+    ),
+    ("GET", "/account"): Row(Kind.PAGE),
+    ("GET", "/jobs/new"): Row(Kind.PAGE),
+    ("GET", "/nodes"): Row(Kind.PAGE),
+    ("GET", "/login/oidc"): Row(Kind.PAGE_OPEN),
+    ("GET", "/callback"): Row(Kind.PAGE_OPEN),
+    **{
+        ("GET", path): Row(Kind.PAGE_OPEN)
+        for path in (
+            *("/jobs/cancel", "/nodes/drain", "/nodes/undrain", "/queues/start", "/queues/stop"),
+            *("/sessions/end", "/sessions/end-others", "/jobs/{cluster}/{jobid}/cancel"),
+            *("/jobs/{cluster}/{jobid}/kill", "/jobs/{cluster}/{jobid}/urgency"),
+        )
+    },
     ("GET", "/jobs/{cluster}/{jobid}/output"): Row(Kind.PAGE_JOB),
 }
 NAMED = {
@@ -245,5 +281,10 @@ ROWS: dict[Key, Row] = {
     **PAGES,
     **VARIANTS,
 }
+NOT_ASKED = {
+    ("GET", "/jobs/live"): "goes on without an end: tests/restful/page",
+    ("POST", "/jobs/cancel"): "of many jobs, shown on a page: tests/restful/page",
+}
+"""Routes without a row, with the reason."""
 STATIC = "/static/"
 """Files of the page: anybody gets them."""

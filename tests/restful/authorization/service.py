@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import tempfile
 from dataclasses import dataclass, field, replace
@@ -143,7 +144,7 @@ async def _opened_over(
     await services.clusters.start(specs_of(tenancy, users, instances))
     try:
         for each in services.clusters:
-            await each.caught_up.wait()
+            await asyncio.wait_for(each.caught_up.wait(), 30)
         await _add_jobs(here)
         yield here
     finally:

@@ -166,7 +166,7 @@ def test_an_error_that_nobody_expected_has_no_text(
         async with opened(tmp_path) as here:
             owner = await shown(here, Asker.OWNER)
             monkeypatch.setattr(JobListing, "page", fail)
-            keys = [("GET", "/v2/clusters/{cluster}/jobs"), ("GET", "/v1/jobs"), ("GET", "/")]
+            keys = [("GET", "/v2/clusters/{cluster}/jobs"), ("GET", "/v1/jobs"), ("GET", "/jobs")]
             return [await here.ask(await sent_to(here, key, owner)) for key in keys]
 
     for answer in within(work()):

@@ -8,27 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-CHECKS = {
-    "access": {"cluster", "scopes", "usable"},
-    "visibility": {"job", "any_job"},
-    "principal": {"may"},
-    "found": {"may"},
-    "again": {"may"},
-    "": {
-        *("requires", "asker", "owner_of", "require_login", "require_scopes", "at_cluster", "effective"),
-        *(
-            "csrf_matches",
-            "same_origin",
-            "require_same_origin",
-            "_active",
-            "revoke_family",
-            "of_user",
-            "by_key",
-        ),
-    },
-}
-"""Functions that check, by the last name of what they are called on; empty: by their own name alone."""
-
 
 class Mutant(NamedTuple):
     """One check, and the program without it."""
@@ -104,7 +83,6 @@ AT_CLUSTERS = [
         "cluster, scopes = _unchecked(self._access, name)",
         "queues",
     ),
-    Mutant("clusters/views.py", '"jobs:read:all" in scopes', "True", "stats"),
     Mutant(
         "clusters/views.py",
         'cluster, _ = await self._access.cluster(principal, name, "nodes:drain")',
@@ -266,12 +244,6 @@ USAGE = [
         "at = [(each, principal.scopes) for each in services.clusters]",
         "usage",
     ),
-    Mutant(
-        "page/home.py",
-        "clusters = [each.name for each in await services.access.usable(principal)]",
-        "clusters = [each.name for each in services.clusters]",
-        "/",
-    ),
 ]
 
 SCOPES = [
@@ -284,6 +256,7 @@ SCOPES = [
         ("routes/queues.py", "asker", "queues", ("clusters:read", "queues:manage")),
         ("routes/clusters.py", "asker", "/v2/clusters", ("clusters:read",)),
         ("routes/usage.py", "asker", "usage", ("jobs:read",)),
+        ("routes/quotas.py", "asker", "quotas", ("users:read", "users:manage", "jobs:read")),
         ("routes/users.py", "requires", "/v2/users", ("users:read", "users:manage")),
         ("routes/audit_log.py", "requires", "audit", ("audit:read",)),
         ("routes/me.py", "requires", "me/tokens", ("tokens",)),
@@ -400,35 +373,10 @@ CREDENTIALS = [
         "/v2/me/sessions",
     ),
     Mutant(
-        "identity/session_changes.py", "connection, session, now, principal.user)", "connection, session, now)", "sessions/"
+        "identity/session_changes.py",
+        "connection, session, now, principal.user)",
+        "connection, session, now)",
+        "sessions/",
     ),
 ]
 MUTANTS = (*AT_CLUSTERS, *AT_JOBS, *USAGE, *SCOPES, *TOKENS, *CREDENTIALS)
-ELSEWHERE = {
-    ("clusters/access.py", "at_cluster"): "in the list as what it returns",
-    (
-        "identity/identities.py",
-        "effective",
-    ): "of a token that is issued: it is compared again when it is shown",
-    ("identity/token_answers.py", "effective"): "what an answer states of a token",
-    ("routes/oauth.py", "effective"): "what an answer states of a token",
-    ("routes/me.py", "at_cluster"): "what an answer states of a token",
-    ("identity/user_changes.py", "require_scopes"): "an admin chooses the scopes of a service account",
-    (
-        "identity/user_changes.py",
-        "require_login",
-    ): "of the first password: the page alone asks, with a cookie",
-    ("routes/access.py", "same_origin"): "without a login: tests/restful/routes/test_loopback.py",
-    ("page/browser_sessions.py", "require_same_origin"): "in the list as what it compares",
-    ("identity/web_sessions.py", "revoke_family"): "ends the session of the cookie itself",
-    ("identity/token_answers.py", "revoke_family"): "ends the family of the refresh token itself",
-    ("jobs/submit.py", "by_key"): "in the list as what it asks",
-    ("routes/me.py", "of_user"): "in the list as what it asks",
-    ("page/home.py", "of_user"): "the same",
-    ("jobs/jobs.py", "any_job"): "the same",
-    ("routes/queues.py", "may"): "what it counts by checks again",
-    ("routes/me.py", "requires"): "any token will do",
-    ("routes/access.py", "_active"): "of logins: to disable a user ends them as well",
-    ("routes/access.py", "effective"): "of logins: another role ends them as well",
-}
-"""Calls that are not in the list by themselves, with the reason."""

@@ -39,7 +39,7 @@ SAMPLE = {
     ("routes/nodes.py", 'asker("nodes:drain")'),
 }
 """What continuous integration tries: of a job, of a credential, and of a route."""
-LONGEST = 2000
+MAX_REPORT = 2000
 """Characters of what a child reports."""
 
 
@@ -99,8 +99,8 @@ def tried(mutant: Mutant) -> Trial:
         except MutantError as error:
             how = f"!{error}"
         except BaseException:  # noqa: BLE001 - the parent has to know
-            how = f"!{traceback.format_exc()[-LONGEST:]}"
-        os.write(writer, how.encode()[:LONGEST])
+            how = f"!{traceback.format_exc()[-MAX_REPORT:]}"
+        os.write(writer, how.encode()[:MAX_REPORT])
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as answer:

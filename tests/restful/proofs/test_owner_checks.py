@@ -7,7 +7,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from tests.restful.proofs.owner_check_list import CHECKS, ELSEWHERE, MUTANTS
+from tests.restful.proofs.owner_check_calls import CHECKS, ELSEWHERE, UNTRIED
+from tests.restful.proofs.owner_check_list import MUTANTS
 from tests.restful.proofs.owner_checks import ROOT, mutated
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def test_every_check_is_in_the_list() -> None:
         for path in sorted(ROOM.rglob("*.py"))
         for file in (str(path.relative_to(ROOM)),)
         for name, line in calls(path)
-        if line not in listed.get(file, ()) and (file, name) not in ELSEWHERE
+        if line not in listed.get(file, ()) and (file, name) not in {*ELSEWHERE, *UNTRIED}
     }
     assert missing == set()
 
