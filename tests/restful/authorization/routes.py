@@ -223,6 +223,7 @@ PAGES: dict[Key, Row] = {
     ("GET", "/account"): Row(Kind.PAGE),
     ("GET", "/jobs/new"): Row(Kind.PAGE),
     ("GET", "/nodes"): Row(Kind.PAGE),
+    ("GET", "/usage"): Row(Kind.PAGE),
     ("GET", "/login/oidc"): Row(Kind.PAGE_OPEN),
     ("GET", "/callback"): Row(Kind.PAGE_OPEN),
     **{
@@ -286,5 +287,5 @@ NOT_ASKED = {
     ("POST", "/jobs/cancel"): "of many jobs, shown on a page: tests/restful/page",
 }
 """Routes without a row, with the reason."""
-STATIC = "/static/"
-"""Files of the page: anybody gets them."""
+STATIC = ("/static/", "/admin")
+"""Files of the page, which anybody gets; and admins' pages, whose forms tests/restful/page tries."""

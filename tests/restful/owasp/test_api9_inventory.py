@@ -19,7 +19,7 @@ NOT_DOCUMENTED = {
     "/openapi.json": "the document itself",
     "/clusters/{cluster}/v1/": "each is /v1's of the same name, for a service of several clusters",
     "/v2/": "HEAD of what GET documents",
-    STATIC: "files of the page",
+    **dict.fromkeys(STATIC, "files of the page, and admins' pages"),
 }
 """What is served and not in the document, by the beginning of its path. Pages are for browsers."""
 UNWANTED = (

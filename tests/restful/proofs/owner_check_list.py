@@ -229,21 +229,17 @@ AT_JOBS = [
         SCENARIOS,
     ),
 ]
+REPORT = "jobs/usage_report.py"
 USAGE = [
-    Mutant("routes/usage.py", 'if others and not principal.may("jobs:read:all"):', "if False:", "usage"),
     Mutant(
-        "routes/usage.py",
-        'found, scopes = await services.access.cluster(principal, cluster, "jobs:read")',
-        "found, scopes = _unchecked(services.access, cluster)",
+        REPORT,
+        'found, scopes = await self._access.cluster(principal, cluster, "jobs:read")',
+        "found, scopes = _unchecked(self._access, cluster)",
         "usage",
     ),
-    Mutant("routes/usage.py", 'if others and "jobs:read:all" not in scopes:', "if False:", "usage"),
-    Mutant(
-        "routes/usage.py",
-        "at = [(each, await services.access.scopes(principal, each)) for each in services.clusters]",
-        "at = [(each, principal.scopes) for each in services.clusters]",
-        "usage",
-    ),
+    Mutant(REPORT, "if others and not principal.may(READ_ALL):", "if False:", "usage"),
+    Mutant(REPORT, "if others and READ_ALL not in scopes:", "if False:", "usage"),
+    Mutant(REPORT, "if READ_ALL in await self._access.scopes(principal, each)]", "]", "usage"),
 ]
 
 SCOPES = [
