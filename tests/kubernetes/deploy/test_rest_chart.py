@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from deploy.render import template
+from restful.kubernetes.command import app
 from tests.deploy.files import REST_CHART, Object, grants, of_kind, the
 from tests.kubernetes.deploy.rest_chart import (
     NAME,
@@ -244,6 +246,15 @@ def test_a_value_gets_into_the_pod(helm: Path, value: str, name: str, expected: 
     assert pod(rendered(helm, value))[name] == expected
 
 
+def test_the_service_understands_what_it_is_started_with(helm: Path) -> None:
+    found = rendered(helm, "watchNamespaces={team-a}", "hostNames={a.example}", "behindProxy={10.0.0.7}")
+    command = get_command(app)
+    given = command.make_context("rest-api", list(container(found)["args"])).params
+    assert (given["listen"], given["namespaces"], given["tenancy"]) == (":8443", ["team-a"], "shared")
+    assert given["host_name"] == [f"{NAME}.site.svc", "a.example"]
+    assert migration(found)["args"][0] in command.list_commands(command.make_context("rest-api", []))
+
+
 def test_a_label_of_the_users_cannot_hide_the_service_from_network_policies(helm: Path) -> None:
     found = rendered(
         helm, "podLabels.team=hpc", r"podLabels.app\.kubernetes\.io/name=mine", "podAnnotations.a=b"
@@ -347,6 +358,31 @@ def test_peers_narrow_each_direction(helm: Path) -> None:
     servers, database = spec["egress"][2:]
     assert servers == {"ports": [{"port": 9443, "protocol": "TCP"}], "to": [PEER]}
     assert database == {"ports": [{"port": 6432, "protocol": "TCP"}], "to": [PEER]}
+
+
+OIDC = ("oidc.clientId=mc", "oidc.secretName=login")
+
+
+def test_users_may_log_in_by_an_openid_provider(helm: Path) -> None:
+    """What proves the service there is in a file, and so not on its command line."""
+    found = rendered(helm, "oidc.issuer=https://login.example/realms/hpc", *OIDC)
+    words = [word for word in container(found)["args"] if word.startswith("--oidc")]
+    assert words == [
+        "--oidc-issuer=https://login.example/realms/hpc",
+        "--oidc-client-id=mc",
+        "--oidc-client-secret-file=/etc/minicluster-rest/oidc/client-secret",
+    ]
+    volume = pod(found)["volumes"][-1]
+    assert volume == {"name": "oidc", "secret": {"secretName": "login", "defaultMode": 0o440}}
+    assert container(found)["volumeMounts"][-1]["mountPath"] == "/etc/minicluster-rest/oidc"
+
+
+@pytest.mark.parametrize(("address", "port"), [("login.example/x", 443), ("login.example:8443", 8443)])
+def test_the_provider_is_reached_at_its_port(helm: Path, address: str, port: int) -> None:
+    spec = policy(
+        helm, f"oidc.issuer=https://{address}", *OIDC, "networkPolicy.provider[0].podSelector.matchLabels.a=b"
+    )
+    assert spec["egress"][-1] == {"ports": [{"port": port, "protocol": "TCP"}], "to": [PEER]}
 
 
 def test_leads_of_some_namespaces_are_reached_only_there(helm: Path) -> None:
