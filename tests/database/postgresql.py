@@ -29,7 +29,6 @@ NO_SERVICE = Path("/etc/postgresql-common/createcluster.d/no-main-cluster.conf")
 SETTINGS = {
     "fsync": "off",  # what is lost with the machine was a test's
     "full_page_writes": "off",
-    "listen_addresses": "",
     "max_connections": "40",
     "shared_buffers": "16MB",
 }
@@ -48,7 +47,8 @@ class Server:
 
     user = "rest"
 
-    def __init__(self, programs: Path) -> None:
+    def __init__(self, programs: Path, address: str = "", clients: str = "") -> None:
+        """Start it. With an address it listens there too, at its usual port, for the clients of a network."""
         self.programs = programs
         self._numbers = itertools.count(1)
         self.password = secrets.token_hex(8)
@@ -67,12 +67,17 @@ class Server:
                 os.chown(each, account.pw_uid, account.pw_gid)
         options = ["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", f"--pwfile={words}"]
         self._run("initdb", f"--username={ACCOUNT}", *options, "--pgdata", self._data)
+        self._address = address
+        if address:
+            with (self._data / "pg_hba.conf").open("a") as rules:
+                rules.write(f"host all {self.user} {clients} scram-sha-256\n")
         self.start()
         self._execute(f"CREATE ROLE {self.user} LOGIN PASSWORD '{self.password}'")
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        settings = {**SETTINGS, "unix_socket_directories": str(self.folder)}
+        own = {"listen_addresses": self._address, "unix_socket_directories": str(self.folder)}
+        settings = {**SETTINGS, **own}
         options = [f"--{name}={value}" for name, value in settings.items()]
         (self._data / "postmaster.pid").unlink(missing_ok=True)
         with (self.folder / "log").open("ab") as log:

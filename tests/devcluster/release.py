@@ -22,12 +22,13 @@ SECONDS = 300.0  # to be ready: it takes 5 s; a machine that also builds somethi
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """helm, for a cluster; the folder is where it keeps its own files."""
+    """helm, for a cluster; the folder is where it keeps its own files, the name that of the release."""
 
     api: Api
     kubeconfig: Path
     folder: Path
     chart: Path = CHART
+    name: str = NAME
 
     def install(self, *options: str) -> None:
         """Install the chart, or upgrade to it. The CRD that the cluster began with becomes the chart's."""
@@ -43,7 +44,14 @@ class Release:
         """Run a command of helm's on the release; raise ComponentError with its output."""
         homes = {f"HELM_{name}_HOME": str(self.folder / name) for name in ("CACHE", "CONFIG", "DATA")}
         environment = {**os.environ, **homes, "KUBECONFIG": str(self.kubeconfig)}
-        argv = [str(lookup.locate(lookup.HELM)["helm"]), command, NAME, *options, "--namespace", NAMESPACE]
+        argv = [
+            str(lookup.locate(lookup.HELM)["helm"]),
+            command,
+            self.name,
+            *options,
+            "--namespace",
+            NAMESPACE,
+        ]
         done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise ComponentError(f"`helm {command}` failed: {done.stderr.strip()}")
@@ -55,7 +63,7 @@ class Release:
 
     def wait_ready(self) -> None:
         """Wait until all pods of the release are ready."""
-        until(self.ready, f"the pods of the release {NAME} to be ready", SECONDS)
+        until(self.ready, f"the pods of the release {self.name} to be ready", SECONDS)
 
 
 def rolled_out(deployment: dict[str, Any]) -> bool:
