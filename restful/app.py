@@ -57,6 +57,8 @@ ROUTERS = tuple(
         *(me, users, audit_log, oauth, health),
     )
 )
+FIRST_CONNECTION = 5.0
+"""Seconds that a start waits for its clusters, so that who comes at once finds them connected."""
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _BY_STATUS = {404: "not-found", 405: "method"}
 _RETRY = {"Retry-After": "2"}
@@ -73,6 +75,7 @@ def create_app(
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await services.clusters.start(specs)
+        await services.clusters.connected(FIRST_CONNECTION)
         try:
             yield
         finally:

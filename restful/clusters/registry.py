@@ -72,6 +72,13 @@ class Clusters:
         for spec in specs:
             await self.add(spec)
 
+    async def connected(self, timeout: float) -> None:
+        """Wait until all clusters are followed, but for some seconds at most: one may be away."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                for each in list(self):
+                    await each.caught_up.wait()
+
     async def add(self, spec: ClusterSpec) -> None:
         """Serve one more cluster, or the same one with another description. Raises DatabaseError."""
         await self.remove(spec.name)

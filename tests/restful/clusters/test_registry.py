@@ -9,6 +9,7 @@ import pytest
 from minicluster.database import DatabaseAway
 from minicluster.instance.errors import InstanceGone
 from minicluster.instance.port import Instance
+from restful.app import create_app
 from restful.clusters import instance_calls
 from restful.clusters.spec import ClusterSpec
 from restful.store import jobs
@@ -86,3 +87,33 @@ def test_a_jobspec_that_cannot_be_read_now_is_not_taken_for_none() -> None:
     gone.jobs = gone
     with pytest.raises(InstanceGone):
         instance_calls.jobspec(gone, 7)
+
+
+class TestStart:
+    """What a start waits for."""
+
+    def test_who_comes_at_once_finds_the_cluster_connected(
+        self, embedded: Laboratory, tmp_path: Path
+    ) -> None:
+        async def work() -> str:
+            async with opened(tmp_path) as here:
+                app = create_app(here.services, specs=[spec_of(embedded)])
+                async with app.router.lifespan_context(app):
+                    return here.services.clusters.get("mc").connection.state  # type: ignore[union-attr]
+
+        assert within(work()) == "ready"
+
+    def test_one_that_is_away_does_not_hold_it_up(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def connect() -> Instance:
+            raise InstanceGone("there is no lead")
+
+        async def work() -> str:
+            async with opened(tmp_path) as here:
+                app = create_app(here.services, specs=[ClusterSpec("mc", connect, base=BASE)])
+                async with app.router.lifespan_context(app):
+                    return here.services.clusters.get("mc").connection.reason  # type: ignore[union-attr]
+
+        monkeypatch.setattr("restful.app.FIRST_CONNECTION", 0.05)
+        assert within(work()) == "there is no lead"
