@@ -84,6 +84,7 @@ def test_its_pods_have_these_rights_and_no_others(
     token = Path(f"/proc/{pid}/root/{TOKEN}").read_text()
     api = Api(Access(admin.kubeconfig, admin.url, admin.authority, token=token))
     rules = api.create(REVIEWS, {"spec": {"namespace": namespace}})["status"]["resourceRules"]
+    api.hang_up()
     found = sorted(
         (each["resources"], each["verbs"], each.get("resourceNames", []))
         for each in rules
