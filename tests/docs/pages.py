@@ -67,10 +67,18 @@ MALLEABLE = (
     "needs a queue policy that resizes;"
     " tests/local/test_malleable_applications.py submits programs with these attributes"
 )
+LOGGED_IN = (
+    "needs a login, the first of which is in a browser;"
+    " tests/restful/browser/test_job_pages.py logs in there, and tests/client/test_quota_commands.py and"
+    " tests/restful/routes/test_oauth.py do the like"
+)
 PYTEST = ".venv/bin/python -m pytest -q"
 HELM = "helm install minicluster-operator deploy/helm/minicluster-operator"
 LONG = "takes minutes; its options are compared with the script's"
 NOT_TYPED = {
+    ("docs/rest.md", "echo 'a long password of alice' > alice.txt"): LOGGED_IN,
+    ("docs/rest.md", 'login="grant_type=password&username=alice"'): LOGGED_IN,
+    ("docs/rest.md", "minicluster quotas show"): LOGGED_IN,
     ("README.md", "make demo"): BUILDS,
     ("README.md", "make test"): SUITE,
     ("docs/installation.md", "python3 -m venv .venv"): BUILDS,

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 @pytest.fixture
 def short_folder() -> Iterator[Path]:
     """A test's own folder, with a path short enough for sockets."""
-    with _short_folder() as folder:
+    with short_directory() as folder:
         yield folder
 
 
 @pytest.fixture(scope="session")
 def embedded() -> Iterator[Laboratory]:
     """The instance that most tests have in common; each looks after its own jobs only."""
-    with _short_folder() as folder:
+    with short_directory() as folder:
         flux = write_bin(folder / "bin").parent
         laboratory = Laboratory("embedded", flux, folder / "e", reached="embedded")
         laboratory.start()
@@ -36,7 +36,8 @@ def embedded() -> Iterator[Laboratory]:
 
 
 @contextlib.contextmanager
-def _short_folder() -> Iterator[Path]:
+def short_directory() -> Iterator[Path]:
+    """Give a folder with a path short enough for sockets."""
     folder = Path(tempfile.mkdtemp(prefix="mcr-"))
     try:
         yield folder

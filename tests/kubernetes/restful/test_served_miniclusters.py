@@ -25,7 +25,7 @@ from tests.kubernetes.restful.fleet import Fleet
 from tests.kubernetes.restful.relay import Relay
 from tests.kubernetes.restful.service import Found, following
 from tests.restful import databases
-from tests.restful.conftest import embedded, short_folder
+from tests.restful.conftest import embedded, short_directory
 from tests.restful.jobs.service import FAST, USERS, EveryoneUses, within
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tests.database.postgresql import Server
     from tests.devcluster import Api, ControlPlane
 
-__all__ = ["embedded", "short_folder"]  # fixtures
+__all__ = ["embedded"]  # a fixture
 RESUME = "its MiniCluster is suspended: `minicluster resume` starts it again"
 
 
@@ -105,12 +105,13 @@ def team(
 
 
 @pytest.fixture(scope="module")
-def other(embedded: Laboratory, short_folder: Path) -> Iterator[Laboratory]:
+def other(embedded: Laboratory) -> Iterator[Laboratory]:
     """A second instance."""
-    made = Laboratory("embedded", embedded.flux, short_folder / "other", reached="embedded")
-    made.start()
-    yield made
-    made.stop()
+    with short_directory() as folder:
+        made = Laboratory("embedded", embedded.flux, folder / "other", reached="embedded")
+        made.start()
+        yield made
+        made.stop()
 
 
 def test_one_is_found_runs_jobs_and_goes(team: Team, embedded: Laboratory) -> None:
