@@ -52,7 +52,7 @@ async def kept(answers: Answers, clock: list[float], *, refusals: int = 0) -> tu
     renewed: list[None] = []
     keys = JobKeys(answers, ("system", "minicluster-jobs"), lambda: renewed.append(None), lambda: clock[0])
     task = asyncio.create_task(keys.keep())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not keys.current and not keys.trouble.startswith("Secret"):
             await asyncio.sleep(0)
         for _ in range(refusals):
