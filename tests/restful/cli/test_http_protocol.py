@@ -92,24 +92,20 @@ def test_what_comes_behind_an_answer_is_not_waited_for_either(address: tuple[str
     assert sent(address, GOOD, b"GET / HT").count(b"200 OK") == 1
 
 
+START = b"GET / HTTP/1.1\r\nHost: x\r\n"
+LEAST = http_protocol.HEAD_BYTES + 1 - len(START)
+"""Bytes behind START that are one too many: the server reads all of them, so its answer is not lost."""
+
+
 @pytest.mark.parametrize(
-    "part",
+    "rest",
     [
-        pytest.param(b"X-Long: " + b"x" * 70_000, id="a field"),
-        pytest.param(b"X: y\r\n" * 12_000, id="many fields"),
+        pytest.param(b"X-Long: ".ljust(LEAST, b"x"), id="a field"),
+        pytest.param((b"X: y\r\n" * LEAST)[:LEAST], id="many fields"),
     ],
 )
-def test_a_head_without_an_end_is_refused(address: tuple[str, int], part: bytes) -> None:
-    with socket.create_connection(address, timeout=LONG) as connection:
-        with contextlib.suppress(ConnectionError):
-            connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
-            for _ in range(10):
-                connection.sendall(part)
-        received = b""
-        with contextlib.suppress(ConnectionResetError):
-            while data := connection.recv(65536):
-                received += data
-    assert received == b"" or b"431 Request Header Fields Too Large" in received
+def test_a_head_without_an_end_is_refused(address: tuple[str, int], rest: bytes) -> None:
+    assert sent(address, START + rest).startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
 
 
 def test_a_head_as_large_as_is_allowed_passes(address: tuple[str, int]) -> None:
