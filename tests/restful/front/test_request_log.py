@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.responses import Response
 
 from minicluster.kube_client import logs
+from restful.app import create_app
 from restful.front.request_log import AnsweredRequest, RequestLog, with_request
+from tests.restful.jobs.service import opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 CANARY = "canary"
 
@@ -45,10 +48,6 @@ def app_of(seen: list[AnsweredRequest]) -> FastAPI:
         logging.getLogger("restful.test").warning("about to answer")
         return Response(status_code=204)
 
-    @app.get("/broken")
-    async def broken() -> Response:
-        raise RuntimeError("oh")
-
     @app.get("/healthz")
     async def healthz() -> Response:
         return Response()
@@ -60,7 +59,7 @@ def app_of(seen: list[AnsweredRequest]) -> FastAPI:
 def asked(*paths: str, method: str = "GET") -> tuple[list[AnsweredRequest], list[httpx2.Response]]:
     """Return the requests as they are observed, and their answers."""
     seen: list[AnsweredRequest] = []
-    transport = httpx2.ASGITransport(app_of(seen), raise_app_exceptions=False)
+    transport = httpx2.ASGITransport(app_of(seen))
 
     async def work() -> list[httpx2.Response]:
         async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
@@ -105,12 +104,46 @@ def test_probes_have_no_line(log: io.StringIO) -> None:
     assert (len(seen), lines(log)) == (1, [])
 
 
-def test_a_failure_is_counted_and_raised(log: io.StringIO) -> None:
+def test_a_failure_is_counted_and_answered(log: io.StringIO, tmp_path: Path) -> None:
     """By `Unhandled` of the application, which is within."""
-    seen, _ = asked("/broken")
-    assert [each.route for each in seen] == ["/broken"]
-    assert seen[0].status in {0, 500}
-    assert lines(log)[-1]["route"] == "/broken"
+    router = APIRouter()
+
+    @router.get("/broken/{thing}")
+    async def broken(thing: str) -> Response:
+        raise RuntimeError("oh")
+
+    async def work() -> tuple[list[AnsweredRequest], httpx2.Response]:
+        async with opened(tmp_path) as here:
+            seen: list[AnsweredRequest] = []
+            app = RequestLog(create_app(here.services, (router,)), seen.append)
+            transport = httpx2.ASGITransport(app)
+            async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+                return seen, await client.get(f"/broken/{CANARY}")
+
+    seen, answer = asyncio.run(work())
+    assert [(each.route, each.status) for each in seen] == [("/broken/{thing}", 500)]
+    assert (answer.status_code, answer.json()["type"]) == (500, "/problems/internal")
+    request = lines(log)[-1]
+    number = answer.headers["x-request-id"]
+    shown = {key: request[key] for key in ("route", "status", "request")}
+    assert shown == {"route": "/broken/{thing}", "status": 500, "request": number}
+
+
+def test_what_ends_without_an_answer_is_counted(log: io.StringIO) -> None:
+    seen: list[AnsweredRequest] = []
+
+    async def app(_scope: object, _receive: object, _send: object) -> None:
+        raise ConnectionError("hung up")
+
+    async def work() -> None:
+        transport = httpx2.ASGITransport(RequestLog(app, seen.append))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+            await client.get("/")
+
+    with pytest.raises(ConnectionError, match="hung up"):
+        asyncio.run(work())
+    assert [(each.route, each.status) for each in seen] == [("other", 0)]
+    assert lines(log)[-1]["status"] == 0
 
 
 def test_outside_of_requests_lines_have_no_number(log: io.StringIO) -> None:
