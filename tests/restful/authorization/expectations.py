@@ -25,6 +25,8 @@ LIVE = (Kind.JOB_STREAM, Kind.CLUSTER_STREAM)
 NARROW = (Kind.SELF, Kind.SELF_TOKENS, Kind.SELF_LOGIN, Kind.OWN_CREDENTIAL)
 """All that a token without scopes at clusters is good for."""
 OPEN = (Kind.PUBLIC, Kind.PAGE_OPEN)
+WITHOUT_ROW = {*OPEN, Kind.PAGE_REFUSED}
+"""The same for all askers."""
 
 COMMON = """
 kind                 | absent | owner | login | reader | ungranted | bystander | operator | admin | client
@@ -41,6 +43,8 @@ page                 | 404    | ok    | ok    | ok     | ok        | ok        |
 page, form           | 404    | ok    | ok    | ok     | ok        | ok        | ok       | ok    | ok
 page, own credential | 404    | own   | own   | own    | own       | own       | own      | own   | own
 page, forged         | 404    | 403   | 403   | 403    | 403       | 403       | 403      | 403   | 403
+page, admin          | 404    | 403   | 403   | 403    | 403       | 403       | 403      | all   | 403
+page, admin, again   | 404    | 403   | 403   | 403    | 403       | 403       | 403      | ok    | 403
 """
 """The same whatever the clusters are."""
 
@@ -71,6 +75,7 @@ v1 named, live       | 404    | own   | own   | own    | 404       | own       |
 v1 named, cancel     | 400    | own   | own   | 403    | 400       | own       | all      | all   | own
 page, submit         | 404    | own   | own   | own    | nil       | own       | own      | all   | own
 page, job, change    | 404    | own   | own   | own    | 404       | own       | all      | all   | own
+page, jobs, change   | nil    | own   | own   | own    | 404       | own       | all      | all   | own
 page, operate        | 404    | no    | no    | no     | 404       | no        | own      | all   | no
 page, job            | 404    | own   | own   | own    | 404       | own       | all      | all   | own
 """
@@ -103,6 +108,7 @@ v1 named, live       | 404    | own   | own   | own    | own       | own       |
 v1 named, cancel     | 400    | own   | own   | 403    | own       | own       | all      | all   | own
 page, submit         | 404    | own   | own   | own    | own       | own       | all      | all   | own
 page, job, change    | 404    | own   | own   | own    | own       | own       | all      | all   | own
+page, jobs, change   | 404    | own   | own   | own    | own       | own       | all      | all   | own
 page, operate        | 404    | no    | no    | no     | no        | no        | all      | all   | no
 page, job            | 404    | own   | own   | own    | own       | own       | all      | all   | own
 """
@@ -136,6 +142,11 @@ def expected(tenancy: Tenancy, kind: Kind, asker: Asker) -> Expected:
 def of_clusters(kind: Kind) -> bool:
     """Return whether what is expected depends on the tenancy."""
     return kind in _table(SHARED)
+
+
+def kinds(tenancy: Tenancy) -> list[str]:
+    """Return the kinds that have a row: those of all tenancies, and those of this one."""
+    return [*_table(COMMON), *_table(SHARED if tenancy is Tenancy.SHARED else OWN)]
 
 
 @cache

@@ -156,6 +156,8 @@ def effective(kind: Kind, answer: Answer) -> str:
         return "nil" if answer.body == b"null" or b"does not exist yet" in answer.body else "ok"
     if kind is Kind.PAGE_SUBMIT and status == 200:
         return "nil"  # the page without a form: there is no cluster
+    if kind is Kind.PAGE_BULK and "cancelled=0" in answer.headers.get("location", ""):
+        return "nil"
     if status == 303 and not answer.headers["location"].startswith("/login?"):
         return "ok"
     return "ok" if status < 300 else str(status)

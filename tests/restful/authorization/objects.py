@@ -72,7 +72,9 @@ class Objects:
         else:
             cluster = own_cluster("none" if whose is Whose.ABSENT else whom)
         job = f58plain(ABSENT_JOB) if whose is Whose.ABSENT else self.here.job_of[cluster, whom]
-        known = {"cluster": cluster, "id": job, "jobid": job, "host": HOST, "queue": "default"}
+        known = {
+            "cluster": cluster, "id": job, "jobid": job, "host": HOST, "queue": "default", "what": "delete",
+        }  # fmt: skip
         return {name: known[name] for name in names & set(known)}
 
     async def _made(self, name: str, user: str, whose: Whose) -> str:

@@ -74,7 +74,12 @@ class Kind(StrEnum):
     PAGE_SUBMIT = "page, submit"
     PAGE_JOB = "page, job"
     PAGE_CHANGE = "page, job, change"
+    PAGE_BULK = "page, jobs, change"
+    """Many jobs: the answer leads back to the list, and says how many are cancelled."""
     PAGE_OPERATE = "page, operate"
+    PAGE_ADMIN = "page, admin"
+    PAGE_ADMIN_AGAIN = "page, admin, again"
+    """Leads to a page for admins, whether or not what is on it is there."""
     PAGE_OPEN = "page, anyone"
     PAGE_REFUSED = "page, refused"
     """A form of a page of others."""
@@ -235,6 +240,44 @@ PAGES: dict[Key, Row] = {
         )
     },
     ("GET", "/jobs/{cluster}/{jobid}/output"): Row(Kind.PAGE_JOB),
+    ("POST", "/jobs/cancel"): Row(Kind.PAGE_BULK, form={"cluster": "{cluster}", "job": "{id}"}),
+}
+SURE = {"sure": "yes"}
+_CLIENT = {"name": "{new}", "role": "user", "display": "", "days": "1", "scopes": "jobs:read"}
+_QUOTA = {"cluster": "*", "subject": "user", "name": "dave", "jobs": "1000", "days": "30"}
+ADMIN_PAGES: dict[Key, Row] = {
+    **{
+        ("GET", f"/admin{path}"): Row(Kind.PAGE_ADMIN)
+        for path in (
+            *("", "/users", "/users/{user}", "/groups", "/groups/{group}", "/clients", "/clients/delete"),
+            *("/grants", "/grants/delete", "/quotas", "/quotas/{quota}", "/audit", "/audit/check"),
+        )
+    },
+    ("GET", "/admin/users/{user}/{what}"): Row(Kind.PAGE_ADMIN_AGAIN),
+    ("GET", "/admin/groups/{group}/{what}"): Row(Kind.PAGE_ADMIN_AGAIN),
+    ("GET", "/admin/quotas/{quota}/{what}"): Row(Kind.PAGE_ADMIN_AGAIN),
+    **{
+        ("POST", f"/admin{path}"): Row(Kind.PAGE_ADMIN, form=form)
+        for path, form in {
+            "/users": {"name": "{new}", "role": "user", "display": ""},
+            "/users/{user}/change": {"role": "user", "display": "x"},
+            "/users/{user}/state": {"state": "locked"},
+            "/users/{user}/link": {},
+            "/users/{user}/reset": {},
+            "/users/{user}/delete": SURE,
+            "/groups": {"name": "{new}"},
+            "/groups/{group}/add": {"name": "alice"},
+            "/groups/{group}/remove": {"user": "{user}"},
+            "/groups/{group}/delete": SURE,
+            "/clients": _CLIENT,
+            "/clients/delete": {"client": "{client}"},
+            "/grants": {"cluster": "{new}", "subject": "everyone", "name": "", "role": "use"},
+            "/grants/delete": {"grant": "{grant}"},
+            "/quotas": _QUOTA,
+            "/quotas/{quota}/change": {"jobs": "2", "days": "30"},
+            "/quotas/{quota}/delete": {},
+        }.items()
+    },
 }
 NAMED = {
     Kind.V1_LIST: Kind.NAMED_LIST,
@@ -280,12 +323,12 @@ ROWS: dict[Key, Row] = {
         for (method, path), row in V1.items()
     },
     **PAGES,
+    **ADMIN_PAGES,
     **VARIANTS,
 }
 NOT_ASKED = {
-    ("GET", "/jobs/live"): "goes on without an end: tests/restful/page",
-    ("POST", "/jobs/cancel"): "of many jobs, shown on a page: tests/restful/page",
+    ("GET", "/jobs/live"): "its first event comes after half a second: tests/restful/page",
 }
 """Routes without a row, with the reason."""
-STATIC = ("/static/", "/admin")
-"""Files of the page, which anybody gets; and admins' pages, whose forms tests/restful/page tries."""
+STATIC = ("/static/",)
+"""Files of the page, which anybody gets."""

@@ -63,11 +63,7 @@ UNTRIED = {
         ("page/admin/access.py", "may"),
         ("page/admin/clients.py", "of_user"),
     ),
-    *(
-        ("page/admin/users.py", "of_user"),
-        ("page/browser_sessions.py", "may"),
-        ("page/quota_rows.py", "usable"),
-    ),
+    *(("page/admin/users.py", "of_user"), ("page/quota_rows.py", "usable")),
     ("page/usage.py", "may"),
     *(("store/job_counts.py", "_active"),),  # another function of this name
 }

@@ -320,6 +320,7 @@ TOKENS = [
         "if False:",
         "#forged",
     ),
+    Mutant("page/browser_sessions.py", "if not session.principal.may(scope):", "if False:", "/admin"),
     Mutant(
         "page/browser_sessions.py",
         "if not cookies.same_origin(request.headers, policy_of(request).origin):",
