@@ -1,16 +1,16 @@
-"""API1:2023, broken object level authorization: somebody else's object is as one that is not there."""
+"""API1:2023, broken object level authorization: somebody else's object is as one that is not there.
+
+That it is so on every route is tried by the matrix: tests/restful/authorization/test_matrix.py. Here is what
+takes more than one request of a route.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from broker_config.formats.jobid import dothex, f58, kvs, parse
-from restful.clusters.spec import Tenancy
-from tests.restful.authorization.expectations import expected
-from tests.restful.authorization.matrix import Matrix
 from tests.restful.authorization.objects import ABSENT_JOB
 from tests.restful.authorization.requests import Sent
-from tests.restful.authorization.routes import ROWS
 from tests.restful.authorization.service import SHARED, Everything, opened
 from tests.restful.authorization.users import Asker
 from tests.restful.identity.service import bearer, within
@@ -26,18 +26,6 @@ async def as_user(here: Everything, asker: Asker, method: str, path: str, **more
     """Send a request with an asker's token."""
     token = (await shown(here, asker)).bearer
     return await here.ask(Sent(method, path, bearer(token), **more))
-
-
-def test_every_object_of_somebody_else_is_absent(tmp_path: Path) -> None:
-    """The matrix for the one who matters most: another user with every scope that users have."""
-    keys = [key for key, row in ROWS.items() if expected(Tenancy.SHARED, row.kind, Asker.OWNER).own == "ok"]
-
-    async def work() -> list[str]:
-        async with opened(tmp_path) as here:
-            matrix = Matrix(here, Tenancy.SHARED, askers=(Asker.OWNER,))
-            return [each async for each in matrix.mismatches(keys)]
-
-    assert within(work()) == []
 
 
 def test_no_form_of_an_id_shows_more(tmp_path: Path) -> None:
