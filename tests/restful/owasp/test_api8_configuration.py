@@ -9,7 +9,7 @@ import pytest
 
 from restful.front.secure_headers import SecureHeaders
 from restful.jobs.listing import JobListing
-from tests.restful.authorization.requests import Sent, ask
+from tests.restful.authorization.requests import Answer, Sent, ask
 from tests.restful.authorization.routes import ROWS
 from tests.restful.authorization.service import SHARED, opened
 from tests.restful.authorization.users import Asker
@@ -127,17 +127,49 @@ def test_other_names_are_refused_on_every_route(tmp_path: Path) -> None:
     assert {path for path, _ in within(work())} == {"/healthz", "/readyz"}
 
 
-@pytest.mark.parametrize(
-    "name", ["x-forwarded-host", "x-forwarded-proto", "forwarded", "x-original-url", "x-rewrite-url"]
+PROXIED = {
+    **dict.fromkeys(("x-forwarded-host", "x-forwarded-server", "x-host", "x-original-host"), "evil.example"),
+    **dict.fromkeys(("x-forwarded-proto", "x-forwarded-scheme", "x-url-scheme"), "http"),
+    "x-forwarded-ssl": "off",
+    "x-forwarded-port": "8080",
+    "forwarded": "for=127.0.0.1;host=evil.example;proto=http",
+    **dict.fromkeys(("x-original-url", "x-rewrite-url"), "/v2/users"),
+    **dict.fromkeys(("x-forwarded-prefix", "x-script-name"), "/evil"),
+}
+"""What servers and frameworks believe of a proxy, with what each would change here."""
+WHERE = (
+    *("/.well-known/oauth-authorization-server", "/healthz", "/login", "/jobs", "/login/oidc", "/v2/me"),
+    "/nowhere",
 )
-def test_headers_of_proxies_change_nothing(tmp_path: Path, name: str) -> None:
-    async def work() -> tuple[int, Any]:
-        async with opened(tmp_path) as here:
-            sent = Sent("GET", "/.well-known/oauth-authorization-server", {name: "/v2/me evil.example"})
-            answer = await here.ask(sent)
-            return answer.status, answer.json()["token_endpoint"]
 
-    assert within(work()) == (200, "https://mc.example/v2/oauth/token")
+
+@pytest.mark.parametrize("name", PROXIED)
+def test_headers_of_proxies_change_nothing(tmp_path: Path, name: str) -> None:
+    """Not the route, nor addresses in answers, nor where a redirect leads, nor any header field."""
+
+    async def work() -> tuple[list[Answer], list[Answer]]:
+        async with opened(tmp_path) as here:
+            owner = bearer((await shown(here, Asker.OWNER)).bearer)
+            proxied = {**owner, name: PROXIED[name]}
+            return (
+                [await here.ask(Sent("GET", path, owner)) for path in WHERE],
+                [await here.ask(Sent("GET", path, proxied)) for path in WHERE],
+            )
+
+    plain, proxied = within(work())
+    assert plain == proxied
+    assert plain[0].json()["token_endpoint"] == "https://mc.example/v2/oauth/token"
+
+
+@pytest.mark.parametrize("name", ["x-forwarded-host", "forwarded", "x-original-url"])
+def test_headers_of_proxies_make_no_other_name_ours(tmp_path: Path, name: str) -> None:
+    ours = {"x-forwarded-host": "mc.example", "forwarded": "host=mc.example", "x-original-url": "/healthz"}
+
+    async def work() -> int:
+        async with opened(tmp_path) as here:
+            return (await here.ask(Sent("GET", "/v2/me", {"host": "evil.example", name: ours[name]}))).status
+
+    assert within(work()) == 400
 
 
 @pytest.mark.parametrize("forwarded", ["203.0.113.9", "127.0.0.1", "203.0.113.9, 198.51.100.1"])
