@@ -52,6 +52,13 @@ def test_every_check_is_in_the_list() -> None:
     assert missing == set()
 
 
+def test_every_exception_is_a_call() -> None:
+    """What is not called any more is not excepted, lest it excuses a call of the same name later."""
+    called = {(str(path.relative_to(ROOM)), name) for path in ROOM.rglob("*.py") for name, _ in calls(path)}
+    assert {*ELSEWHERE, *UNTRIED} - called == set()
+    assert set(ELSEWHERE) & UNTRIED == set()
+
+
 def test_every_check_of_the_list_is_there() -> None:
     for mutant in MUTANTS:
         compile(mutated(mutant), mutant.file, "exec")
