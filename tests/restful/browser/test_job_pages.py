@@ -238,6 +238,7 @@ def test_a_job_is_submitted_once_and_mistakes_are_beside_their_fields(
 ) -> None:
     tab = tabs.open(alice, "/jobs/new")
     tab.get_by_label("Command").fill("true")
+    tab.get_by_label("Name", exact=True).fill("only-once")
     tab.get_by_label("Tasks", exact=True).fill("many")
     tab.get_by_text("More: script").click()
     tab.get_by_label("Environment").fill("NOVALUE")
@@ -253,6 +254,8 @@ def test_a_job_is_submitted_once_and_mistakes_are_beside_their_fields(
     tab.get_by_role("button", name="Submit").dblclick()
     expect(tab).to_have_url(re.compile(r"/jobs/mc/f"))
     expect(tab.locator("#status")).to_contain_text("2 tasks")
+    tab.goto("/jobs?name=only-once")
+    expect(tab.locator("tbody tr")).to_have_count(1)
 
 
 def test_everything_works_without_scripts(tabs: Tabs, service: BrowserService, alice: UserRecord) -> None:
