@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
@@ -28,9 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.devcluster import Api, ControlPlane
+    from tests.devcluster.audit import Request
 
 PASSWORD = "canary-that-somebody-typed"
 SECONDS = 90.0
+COUNTERS = (
+    'minicluster_rest_logins_total{result="denied"}',
+    'minicluster_rest_requests_total{code="400",method="POST",route="/v2/oauth/token"}',
+)
 _SERVED = re.compile(r'"served at (http://\S+)"')
 _METRICS = re.compile(r"/readyz are served on (\S+?)\"")
 
@@ -73,19 +79,17 @@ def environment(kubeconfig: Path) -> dict[str, str]:
     return found
 
 
-@pytest.fixture(scope="module")
-def replica(
-    own_plane: ControlPlane | None, api: Api, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Replica]:
-    """One that serves a MiniCluster without a lead."""
-    if own_plane is None:
+@contextlib.contextmanager
+def serving(plane: ControlPlane | None, api: Api, folder: Path) -> Iterator[Replica]:
+    """Give one that serves a MiniCluster without a lead."""
+    if plane is None:
         pytest.skip("needs a control plane of its own, not the cluster of --kube-context")
-    folder, namespace = tmp_path_factory.mktemp("rest"), f"rest-{secrets.token_hex(4)}"
+    namespace = f"rest-{secrets.token_hex(4)}"
     api.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
     fleet = Fleet(folder / "leads")
     fleet.publish(api, namespace)
     operators.create(api, namespace)
-    kubeconfig = rights.account(own_plane, namespace, namespace)
+    kubeconfig = rights.account(plane, namespace, namespace)
     key = folder / "master.key"
     key.write_bytes(secrets.token_bytes(16).hex().encode())
     key.chmod(0o440)
@@ -98,10 +102,44 @@ def replica(
     log.touch()
     process = Forked(words, environment(kubeconfig), Path(os.devnull), log, log)
     hidden = [key.read_text(), fleet.authority.purpose(JOBS).key.hex(), PASSWORD]
-    yield Replica(process, log, words, namespace, hidden)
-    process.kill()
-    process.wait(SECONDS)
-    api.delete(operators.path(namespace, "mc"))
+    try:
+        yield Replica(process, log, words, namespace, hidden)
+    finally:
+        process.kill()
+        process.wait(SECONDS)
+        api.delete(operators.path(namespace, "mc"))
+
+
+@pytest.fixture(scope="module")
+def replica(
+    own_plane: ControlPlane | None, api: Api, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Replica]:
+    """One for all tests of this file but those that end it."""
+    with serving(own_plane, api, tmp_path_factory.mktemp("rest")) as found:
+        yield found
+
+
+def denied(replica: Replica) -> httpx2.Response:
+    """Try to log in, and return the answer."""
+    form = {"grant_type": "password", "username": "nobody", "password": PASSWORD}
+    answer = httpx2.post(f"{replica.url}/v2/oauth/token", data=form)
+    assert answer.status_code == 400
+    return answer
+
+
+def counted(replica: Replica, counter: str) -> float:
+    """Return what a counter has; 0 before it is there."""
+    metrics = httpx2.get(f"{replica.probes}/metrics").text.splitlines()
+    return sum(float(each.rpartition(" ")[2]) for each in metrics if each.startswith(f"{counter} "))
+
+
+def await_minicluster(replica: Replica) -> None:
+    """Wait until the MiniCluster is found, whatever others there are."""
+    line, counter = (
+        f"is served as {replica.user}.mc, tenancy shared",
+        'minicluster_rest_clusters{state="away"}',
+    )
+    until(lambda: line in replica.text() and counted(replica, counter) >= 1, "the MiniCluster", SECONDS)
 
 
 def test_it_is_ready_and_has_found_the_minicluster(replica: Replica) -> None:
@@ -110,23 +148,15 @@ def test_it_is_ready_and_has_found_the_minicluster(replica: Replica) -> None:
         "ok\n",
         "ok\n",
     ]
-
-    def found() -> bool:
-        return 'minicluster_rest_clusters{state="away"} 1.0' in httpx2.get(f"{replica.probes}/metrics").text
-
-    until(found, "the MiniCluster", SECONDS)
-    assert f"is served as {replica.user}.mc, tenancy shared" in replica.text()
+    await_minicluster(replica)
 
 
 def test_a_request_has_a_line_and_is_counted(replica: Replica) -> None:
-    form = {"grant_type": "password", "username": "nobody", "password": PASSWORD}
-    answer = httpx2.post(f"{replica.url}/v2/oauth/token", data=form)
-    assert answer.status_code == 400
-    number = answer.headers["x-request-id"]
+    assert replica.url
+    before = [counted(replica, each) for each in COUNTERS]
+    number = denied(replica).headers["x-request-id"]
     until(lambda: f'"request": "{number}"' in replica.text(), "the line", SECONDS)
-    metrics = httpx2.get(f"{replica.probes}/metrics").text
-    assert 'minicluster_rest_logins_total{result="denied"} 1.0' in metrics
-    assert 'minicluster_rest_requests_total{code="400",method="POST",route="/v2/oauth/token"} 1.0' in metrics
+    assert [counted(replica, each) for each in COUNTERS] == [each + 1 for each in before]
 
 
 def test_a_second_one_does_not_use_the_same_file(replica: Replica) -> None:
@@ -137,6 +167,8 @@ def test_a_second_one_does_not_use_the_same_file(replica: Replica) -> None:
 
 
 def test_no_secret_is_where_others_see_it(replica: Replica) -> None:
+    number = denied(replica).headers["x-request-id"]
+    until(lambda: f'"request": "{number}"' in replica.text(), "the line about a password", SECONDS)
     seen = {
         "log": replica.text(),
         "metrics": httpx2.get(f"{replica.probes}/metrics").text,
@@ -148,17 +180,23 @@ def test_no_secret_is_where_others_see_it(replica: Replica) -> None:
 
 
 def test_it_uses_the_rights_that_it_has_and_no_others(replica: Replica, plane: ControlPlane) -> None:
-    asked = [each for each in plane.requests() if each.user == replica.user and each.resource]
+    allowed = {("miniclusters", "list"), ("miniclusters", "watch"), ("secrets", "get")}
+    asked: list[Request] = []
+
+    def used() -> bool:
+        asked[:] = [each for each in plane.requests() if each.user == replica.user and each.resource]
+        return {(each.resource, each.verb) for each in asked} >= allowed
+
+    until(used, "a request for each right", SECONDS)
     assert [each for each in asked if each.code == 403] == []
-    assert {(each.resource, each.verb) for each in asked} == {
-        ("miniclusters", "list"), ("miniclusters", "watch"), ("secrets", "get"),
-    }  # fmt: skip
+    assert {(each.resource, each.verb) for each in asked} == allowed
 
 
-def test_it_ends_at_once_and_in_good_order(replica: Replica) -> None:
-    """The last test of this file."""
-    assert replica.url
-    replica.process.send_signal(signal.SIGTERM)
-    assert replica.process.wait(18) == 0
-    assert '"level": "error"' not in replica.text()
-    assert "defect" not in replica.text()
+def test_it_ends_at_once_and_in_good_order(own_plane: ControlPlane | None, api: Api, tmp_path: Path) -> None:
+    with serving(own_plane, api, tmp_path) as replica:
+        assert replica.url
+        await_minicluster(replica)
+        replica.process.send_signal(signal.SIGTERM)
+        assert replica.process.wait(60) == 0
+        assert '"level": "error"' not in replica.text()
+        assert "defect" not in replica.text()
