@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from pydantic import ValidationError
 
 from restful.compat import environment, options
 from restful.compat.refusals import INVALID, LAUNCHER, NO_COMMAND, CompatRefusal
+from restful.jobs import command_line
 from restful.jobs.schema import Submission
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _read_command(reading: _Reading) -> None:
         words = [str(word) for word in command]
     else:
         try:
-            words = shlex.split(str(command))
+            words = command_line.split(str(command))
         except ValueError as error:
             reading.errors.append(f"'command' cannot be split into words: {error}")
             return

@@ -6,13 +6,13 @@ No I/O.
 """
 
 import json
-import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
 from restful.errors import FieldError, HttpProblem
+from restful.jobs import command_line
 from restful.jobs.schema import Submission
 from restful.page.forms import SentForm, number, validated
 
@@ -66,7 +66,7 @@ class FormField:
 
 def _words(text: str) -> list[str]:
     try:
-        return shlex.split(text)
+        return command_line.split(text)
     except ValueError as error:
         raise ValueError(f"cannot be split into words: {str(error).lower()}") from None
 
