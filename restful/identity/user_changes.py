@@ -131,8 +131,8 @@ async def change_password(
 ) -> None:
     """Change one's own password; all sessions end but the one that asks.
 
-    Raises the problems `forbidden` where nobody has logged in or the current one is wrong, `invalid`, and
-    those of a login.
+    Raises the problems `forbidden` where nobody has logged in, the current one is wrong, or it is not kept
+    here: whoever logs in elsewhere would outlive his account there. `invalid`, and those of a login.
     """
     require_login(principal, "change the password")
     identities.passwords.require_good(new, "/new")
@@ -141,7 +141,9 @@ async def change_password(
         raise HttpProblem("forbidden", "The current password is wrong.", (error,))
     hashed = await _hashed(identities, new)
     async with identities.change() as connection:
-        now = identities.now()
+        now, user = identities.now(), await users.by_id(connection, principal.user)
+        if user is None or user.password is None or await users.linked(connection, principal.user):
+            raise _kept_elsewhere()
         await users.change(connection, principal.user, {"password": hashed}, end=True)
         await sessions.revoke_all(connection, principal.user, now, but=principal.token)
         entry = audit.by(principal, "password.change", f"user:{principal.user}")
@@ -162,11 +164,15 @@ async def set_first_password(identities: Identities, principal: Principal, new: 
         if user is None or user.password is not None:
             raise HttpProblem("conflict", "You have a password: state it to change it.")
         if await users.linked(connection, principal.user):
-            raise HttpProblem("forbidden", "You log in elsewhere: that is where your password is.")
+            raise _kept_elsewhere()
         await users.change(connection, principal.user, {"password": hashed}, end=True)
         await sessions.revoke_all(connection, principal.user, now, but=principal.token)
         entry = audit.by(principal, "password.set", f"user:{principal.user}")
         await audit.record(connection, entry, now)
+
+
+def _kept_elsewhere() -> HttpProblem:
+    return HttpProblem("forbidden", "You log in elsewhere: that is where your password is.")
 
 
 def name_taken(name: str) -> HttpProblem:

@@ -13,8 +13,9 @@ from restful.errors import HttpProblem
 from restful.identity import authenticators, pam
 from restful.identity.pam import PamAuthenticator
 from restful.identity.principal import Role
+from restful.store import users
 from tests.restful.identity import service
-from tests.restful.identity.service import PASSWORD, Service, within
+from tests.restful.identity.service import PASSWORD, Service, bearer, within
 
 THERE = "password there"
 
@@ -83,6 +84,27 @@ def test_about_whom_a_directory_is_not_asked(tmp_path: Path) -> None:
             return found, directory.asked
 
     assert within(work()) == ([400, 200, 400, 400, 400], [])
+
+
+def test_whom_a_directory_knows_gets_no_password_here(tmp_path: Path) -> None:
+    """He would log in with it when his account there is gone."""
+
+    async def work() -> Any:
+        async with service.opened(tmp_path) as here:
+            assert await statuses(here, Directory({"dora": THERE}), ("dora", THERE)) == [200]
+            answer = await here.token(grant_type="password", username="dora", password=THERE)
+            headers = bearer(answer.json()["access_token"])
+            body = {"current": THERE, "new": PASSWORD}
+            changed = await here.client.patch("/v2/me/password", json=body, headers=headers)
+            async with here.identities.database.read() as connection:
+                return changed, await users.by_name(connection, "dora")
+
+    changed, dora = within(work())
+    assert (changed.status_code, changed.json()["detail"]) == (
+        403,
+        "You log in elsewhere: that is where your password is.",
+    )
+    assert dora.password is None
 
 
 def test_an_authenticator_that_is_not_installed() -> None:

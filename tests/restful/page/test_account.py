@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -17,6 +18,7 @@ from restful.identity import web_sessions
 from restful.store import users
 from tests.client.loopback import on_loopback
 from tests.restful.identity.service import PASSWORD, START, Clock, bearer
+from tests.restful.identity.test_authenticators import Directory
 from tests.restful.page.service import hidden, opened
 from tests.restful.page.test_login import run
 
@@ -88,6 +90,16 @@ def test_who_logs_in_elsewhere_sets_no_password(tmp_path: Path) -> None:
         assert "You log in elsewhere: that is where your password is." in text
         form = {"csrf": hidden(text, "/logout")["csrf"], "new": NEW, "again": NEW}
         assert (await browser.send("/password", **form)).status_code == 403
+        directory = Directory({"carol": PASSWORD}, "https://login.example")
+        async with identities.change() as connection:
+            await users.link(connection, directory.issuer, "carol", user.id)
+        page.users.app.state.services = replace(
+            page.services, identities=replace(identities, authenticators=(directory,))
+        )
+        assert (await browser.send("/password", **form, current=PASSWORD)).status_code == 403
+        async with identities.database.read() as connection:
+            stored = await users.by_id(connection, user.id)
+        assert (directory.asked, stored) == (["carol"], user)
 
     run(tmp_path, test)
 
