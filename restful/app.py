@@ -15,6 +15,7 @@ from starlette.routing import Match
 from minicluster import __version__
 from minicluster.database import DatabaseAway, DatabaseError
 from minicluster.instance.errors import InstanceError, InstanceGone, RequestRefused
+from restful.clusters.registry import connected
 from restful.document import document
 from restful.errors import FieldError, HttpProblem
 from restful.front.secure_headers import SecureHeaders
@@ -75,7 +76,7 @@ def create_app(
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await services.clusters.start(specs)
-        await services.clusters.connected(FIRST_CONNECTION)
+        await connected(services.clusters, FIRST_CONNECTION)
         try:
             yield
         finally:

@@ -72,13 +72,6 @@ class Clusters:
         for spec in specs:
             await self.add(spec)
 
-    async def connected(self, timeout: float) -> None:
-        """Wait until all clusters are followed, but for some seconds at most: one may be away."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                for each in list(self):
-                    await each.caught_up.wait()
-
     async def add(self, spec: ClusterSpec) -> None:
         """Serve one more cluster, or the same one with another description. Raises DatabaseError."""
         await self.remove(spec.name)
@@ -261,3 +254,11 @@ async def awakened(cluster: ServedCluster, delay: float) -> bool:
     finally:
         cluster.reachable.clear()
     return True
+
+
+async def connected(clusters: Clusters, timeout: float) -> None:
+    """Wait until all clusters are followed, but for some seconds at most: one may be away."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(timeout):
+            for each in list(clusters):
+                await each.caught_up.wait()
