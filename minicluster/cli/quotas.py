@@ -86,7 +86,7 @@ class QuotaSubject:
 def quotas() -> None:
     """Show what your jobs may use at a server. For its administrators: set it.
 
-    A user's own quota counts in place of those of groups, and these in subject of everyone's.
+    A user's own quota counts in place of those of groups, and these in place of everyone's.
 
     minicluster quotas show
 

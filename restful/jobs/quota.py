@@ -78,8 +78,8 @@ def excess(quota: Quota, use: Use, job: Reservation) -> str:
         return "quota of node-hours: give a time_limit, as a job without one may use them all"
     left = max(0.0, quota.node_seconds - use.committed - use.spent)
     return (
-        f"quota of {_hours(quota.node_seconds)} node-hours in {_days(quota.window)}:"
-        f" {_hours(left)} are left, and this job may use {_hours(job.node_seconds)}"
+        f"quota of {hours(quota.node_seconds)} node-hours in {_days(quota.window)}:"
+        f" {hours(left)} are left, and this job may use {hours(job.node_seconds)}"
     )
 
 
@@ -94,6 +94,6 @@ def _days(seconds: float) -> str:
     return "a day" if seconds == DAY else f"{seconds / DAY:g} days"
 
 
-def _hours(seconds: float) -> str:
-    hours = seconds / 3600
-    return f"{hours:.2f}".rstrip("0").rstrip(".")
+def hours(seconds: float) -> str:
+    """Return node-seconds as node-hours, with two digits behind the point at most."""
+    return f"{seconds / 3600:.2f}".rstrip("0").rstrip(".")

@@ -6,11 +6,13 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from restful.jobs import reserved
+from restful.jobs.quota import hours
 from restful.page import charts
 from restful.store.groups import EVERY_CLUSTER
 
 if TYPE_CHECKING:
     from restful.identity.principal import Principal
+    from restful.jobs.quota import Use
     from restful.jobs.reserved import QuotaUse
     from restful.services import Services
 
@@ -43,24 +45,27 @@ def rows(found: QuotaUse) -> list[QuotaRow]:
     days = f"{limits.window / 86_400:g}"
     at = "all clusters" if quota.cluster == EVERY_CLUSTER else quota.cluster
     origin = f"group {quota.group}" if quota.group else quota.origin
-    node_hours = None if limits.node_seconds is None else limits.node_seconds / 3600
+    node_seconds = use.spent + use.committed
     return [
-        QuotaRow(what, at, origin, _amount(used), _amount(limit), charts.fraction(used, limit), used >= limit)
-        for what, used, limit in (
-            ("Jobs that have not ended", use.jobs, limits.jobs),
-            ("Jobs that have not begun", use.queued, limits.queued_jobs),
-            ("Nodes of these jobs", use.nodes, limits.nodes),
+        QuotaRow(what, at, origin, text, words(limit), charts.fraction(used, limit), used >= limit)
+        for what, used, text, limit, words in (
+            ("Jobs that have not ended", use.jobs, str(use.jobs), limits.jobs, str),
+            ("Jobs that have not begun", use.queued, str(use.queued), limits.queued_jobs, str),
+            ("Nodes of these jobs", use.nodes, str(use.nodes), limits.nodes, str),
             (
                 f"Node-hours in {days} days, with what these jobs may use",
-                (use.spent + use.committed) / 3600,
-                node_hours,
+                node_seconds,
+                _used(use),
+                limits.node_seconds,
+                hours,
             ),
         )
         if limit is not None
     ]
 
 
-def _amount(value: float) -> str:
-    if math.isinf(value):
-        return "no limit"
-    return str(value) if isinstance(value, int) else charts.hours(value)
+def _used(use: Use) -> str:
+    """Return the node-hours that count, for people."""
+    if math.isinf(use.committed):
+        return f"{charts.hours(use.spent / 3600)}, and a job without a time limit has not ended"
+    return charts.hours((use.spent + use.committed) / 3600)

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request, Response
 
 from restful.errors import FieldError, HttpProblem
 from restful.jobs import quota_changes
-from restful.jobs.quota import Quota
-from restful.page import charts, forms
+from restful.jobs.quota import Quota, hours
+from restful.page import forms
 from restful.page.admin.access import AdminForm, ViewerHere, admin_page
 from restful.page.admin.grants import clusters_of, subject_of
 from restful.page.browser_sessions import BrowserSession
@@ -25,6 +25,7 @@ from restful.store.quotas import QuotaRecord
 router = APIRouter(prefix="/admin/quotas", route_class=PageRoute, include_in_schema=False)
 
 HOUR, DAY = 3600, 86_400
+MAX_DAYS = 3660
 NUMBERS = ("jobs", "queued_jobs", "nodes")
 NAMES = {"node_seconds": "node_hours", "window": "days"}
 """Fields of this form by those of a quota, which has seconds."""
@@ -117,20 +118,23 @@ def _limits(form: SentForm) -> dict[str, object]:
     given: dict[str, object] = {
         name: forms.number(form.one(name)) if form.one(name).strip() else None for name in NUMBERS
     }
-    hours = form.one("node_hours").strip()
-    given["node_seconds"] = _hours(hours) * HOUR if hours else None
-    given["window"] = float(forms.days(form) * DAY)
+    node_hours = _number(form, "node_hours") if form.one("node_hours").strip() else None
+    if node_hours is not None and not 0 <= node_hours < 1e12:
+        raise HttpProblem("invalid", "", (FieldError("node_hours", "a number from 0 on is needed"),))
+    days = _number(form, "days")
+    if not 1 <= days <= MAX_DAYS:
+        raise HttpProblem("invalid", "", (FieldError("days", f"a number from 1 to {MAX_DAYS} is needed"),))
+    given["node_seconds"] = None if node_hours is None else node_hours * HOUR
+    given["window"] = days * DAY
     return given
 
 
-def _hours(text: str) -> float:
+def _number(form: SentForm, name: str) -> float:
+    """Return the number in a field; NaN, which is in no range, if it is none."""
     try:
-        found = float(text)
+        return float(form.one(name))
     except ValueError:
-        found = math.nan
-    if not 0 <= found < 1e12:
-        raise HttpProblem("invalid", "", (FieldError("node_hours", "a number from 0 on is needed"),))
-    return found
+        return math.nan
 
 
 def _shown(limits: Quota) -> list[str]:
@@ -145,13 +149,12 @@ def _shown(limits: Quota) -> list[str]:
         if value is not None
     ]
     if limits.node_seconds is not None:
-        hours = charts.hours(limits.node_seconds / HOUR)
-        texts.append(f"{hours} node-hours in {limits.window / DAY:g} days")
+        texts.append(f"{hours(limits.node_seconds)} node-hours in {limits.window / DAY:g} days")
     return texts or ["no limit"]
 
 
 def _filled_in(quota: QuotaRecord) -> dict[str, str]:
     limits = quota.limits
     texts = {name: "" if (value := getattr(limits, name)) is None else str(value) for name in NUMBERS}
-    hours = "" if limits.node_seconds is None else f"{limits.node_seconds / HOUR:.12g}"
-    return {**texts, "node_hours": hours, "days": f"{limits.window / DAY:.0f}"}
+    node_hours = "" if limits.node_seconds is None else f"{limits.node_seconds / HOUR:.12g}"
+    return {**texts, "node_hours": node_hours, "days": f"{limits.window / DAY:.12g}"}
