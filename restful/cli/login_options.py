@@ -24,7 +24,6 @@ PamOption = Annotated[
     typer.Option("--pam", metavar="SERVICE", help="Users of this machine log in by a service of /etc/pam.d."),
 ]
 _SERVICE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +71,8 @@ def check(options: LoginOptions, *, login: bool) -> None:
 
 
 def _is_issuer(url: str) -> bool:
+    from restful.front.origins import is_loopback  # noqa: PLC0415 - as above
+
     try:
         parts = urlsplit(url)
         host = parts.hostname
@@ -79,4 +80,4 @@ def _is_issuer(url: str) -> bool:
         return False
     if not host or parts.query or parts.fragment or parts.username is not None:
         return False
-    return parts.scheme == "https" or (parts.scheme == "http" and host in LOOPBACK)
+    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))

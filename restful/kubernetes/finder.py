@@ -13,7 +13,7 @@ from minicluster.kube_client.logs import for_object
 from restful.clusters.former import Absence
 from restful.clusters.spec import ClusterSpec, Tenancy
 from restful.jobs.jobspecs import Base
-from restful.kubernetes.observed import name_of_path, path_name
+from restful.kubernetes.observed import DELETED, name_of_path, path_name
 from restful.store import clusters as rows
 from restful.store import users
 
@@ -31,7 +31,6 @@ OWNERS_INTERVAL = 30.0
 """Seconds between two looks whether the owners that annotations name are users."""
 RETRY_DELAY = 2.0
 """Seconds before what the database refused is tried again."""
-DELETED = "its MiniCluster was deleted"
 BASE = Base({}, "/tmp")  # noqa: S108 - the environment is the pod's; who runs there may not write to /
 """What jobs get: PATH, HOME and the like are the lead's own."""
 

@@ -8,7 +8,7 @@ from minicluster.instance.errors import InstanceGone
 from minicluster.lead_client.errors import LeadError, LeadTokenError
 from minicluster.lead_client.instances import open_instance
 from minicluster.plan.constants import LEAD_API_PORT
-from restful.kubernetes.observed import BEGINNING
+from restful.kubernetes.observed import BEGINNING, DELETED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ class LeadInstances:
         """Connect to the lead of the MiniCluster with this name and UID. Raises InstanceGone."""
         cluster = self._found.clusters.get(name)
         if cluster is None or cluster.uid != uid:
-            raise InstanceGone("its MiniCluster was deleted")
+            raise InstanceGone(DELETED)
         if cluster.unreachable:
             raise InstanceGone(f"its MiniCluster {cluster.unreachable}")
         keys = self._keys.current

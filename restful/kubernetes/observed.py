@@ -26,6 +26,7 @@ AT_REST = {
     Phase.INVALID: "has an invalid document: its status has the reason",
 }
 """Phases in which there is no instance, and why, for people."""
+DELETED = "its MiniCluster was deleted"
 BEGINNING = frozenset({"", Phase.PENDING, Phase.STARTING})
 NO_LEAD = "has no lead of its own: spec.flux.bursting names a leadBroker elsewhere"
 MAX_OWNER = 63

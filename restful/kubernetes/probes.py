@@ -55,15 +55,14 @@ class ProbeServer:
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         if request.method not in {"GET", "HEAD"}:
             return web.Response(text="only GET is right here\n", status=405, headers={"Allow": "GET, HEAD"})
-        match request.path:
-            case "/healthz":
-                return web.Response(text="ok\n")
-            case "/readyz":
-                trouble = await self._not_ready()
-                return web.Response(text=f"{trouble or 'ok'}\n", status=503 if trouble else 200)
-            case "/metrics":
-                body, content_type = self._measurements.scrape(request.headers.get("Accept", ""))
-                return web.Response(body=body, headers={"Content-Type": content_type})
+        if request.path == LIVE:
+            return web.Response(text="ok\n")
+        if request.path == READY:
+            trouble = await self._not_ready()
+            return web.Response(text=f"{trouble or 'ok'}\n", status=503 if trouble else 200)
+        if request.path == METRICS:
+            body, content_type = self._measurements.scrape(request.headers.get("Accept", ""))
+            return web.Response(body=body, headers={"Content-Type": content_type})
         return web.Response(text="there is nothing at this path\n", status=404)
 
     async def _not_ready(self) -> str:

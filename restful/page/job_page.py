@@ -20,6 +20,7 @@ from restful.jobs.schema import SIGNALS
 from restful.page import forms, job_events
 from restful.page.browser_sessions import BrowserSession, LoggedIn, PostedForm, PostedHere
 from restful.page.job_list import shown, version_of
+from restful.page.job_words import URGENCY_MAX
 from restful.page.page_route import PageRoute
 from restful.page.responses import page, see_other, segment, words
 from restful.routes.asker import services_of
@@ -142,9 +143,6 @@ async def urgency(request: Request, cluster: str, jobid: str, sent: PostedHere) 
         return await job_page(request, sent.session, cluster, jobid, problem)
     work = services_of(request).jobs.urgency(sent.session.principal, cluster, jobid, asked)
     return await _act(request, sent, (cluster, jobid), work)
-
-
-URGENCY_MAX = 31
 
 
 @router.get("/jobs/{cluster}/{jobid}/cancel")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats.job_states import JobResult, JobState
 from broker_config.formats.jobid import f58, f58plain
+from restful.jobs.jobs import USERS_URGENCY
 
 if TYPE_CHECKING:
     from restful.store.jobs import JobRecord
@@ -26,6 +27,7 @@ RESULTS = {
     JobResult.CANCELED: "canceled",
     JobResult.TIMEOUT: "timed out",
 }
+URGENCY_MAX = 31
 ON_HOLD = "on hold"
 """A job that waits with the urgency 0: until somebody raises it."""
 
@@ -99,7 +101,9 @@ class ShownJob:
         """Return the highest urgency that the reader may give it; -1: none."""
         if not self.waits:
             return -1
-        return 31 if "jobs:urgency" in self.scopes else 16 if self.own and self.may_cancel else -1
+        if "jobs:urgency" in self.scopes:
+            return URGENCY_MAX
+        return USERS_URGENCY if self.own and self.may_cancel else -1
 
     def _may(self, scope: str) -> bool:
         return (scope if self.own else f"{scope}:all") in self.scopes

@@ -29,6 +29,7 @@ ISSUER = "https://idp.example"
             LoginOptions("https://idp.example:8443/realms/x", "mc", "/run/secret"), id="with a path"
         ),
         pytest.param(LoginOptions("http://127.0.0.1:9000", "mc", "/run/secret"), id="on this machine"),
+        pytest.param(LoginOptions("http://127.0.0.2:9000", "mc", "/run/secret"), id="loopback"),
         pytest.param(LoginOptions(pam="minicluster"), id="pam"),
     ],
 )
