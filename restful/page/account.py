@@ -87,7 +87,7 @@ async def create_token(request: Request, sent: PostedHere, identities: Identitie
 async def revoke_token(request: Request, sent: PostedHere, identities: IdentitiesHere) -> Response:
     """Revoke a personal token."""
     try:
-        await personal_tokens.revoke(identities, sent.session.principal, sent.form.one("token")[:26])
+        await personal_tokens.revoke(identities, sent.session.principal, sent.form.one("token"))
     except HttpProblem as problem:
         return await account_page(request, sent.session, "tokens", refused(sent.form, problem))
     return see_other("/account#tokens")
@@ -97,7 +97,7 @@ async def revoke_token(request: Request, sent: PostedHere, identities: Identitie
 async def end_session(request: Request, sent: PostedHere, identities: IdentitiesHere) -> Response:
     """End one of one's logins."""
     try:
-        await session_changes.end(identities, sent.session.principal, sent.form.one("session")[:26])
+        await session_changes.end(identities, sent.session.principal, sent.form.one("session"))
     except HttpProblem as problem:
         return await account_page(request, sent.session, "sessions", refused(sent.form, problem))
     return see_other("/account#sessions")

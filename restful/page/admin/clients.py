@@ -57,7 +57,7 @@ async def create(sent: AdminForm, identities: IdentitiesHere) -> Response:
 async def delete(sent: AdminForm, identities: IdentitiesHere) -> Response:
     """Delete a service account with its secret."""
     try:
-        client = sent.form.one("client")[:26]
+        client = sent.form.one("client")
         await user_changes.remove(identities, sent.session.principal, client, UserKind.SERVICE)
     except HttpProblem as problem:
         return await clients_page(sent.session, identities, refused(sent.form, problem))
@@ -84,6 +84,7 @@ async def clients_page(
         "clients": found[:LIMIT],
         "secrets": secrets,
         "now": identities.now(),
+        "after": after,
         "next": found[LIMIT - 1].name if len(found) > LIMIT else "",
         "scopes": sorted(SCOPES),
         "days": int(identities.settings.token_lifetime // DAY),

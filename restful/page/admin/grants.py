@@ -48,9 +48,9 @@ async def create(request: Request, sent: AdminForm, identities: IdentitiesHere) 
 
 @router.post("/delete")
 async def delete(request: Request, sent: AdminForm, identities: IdentitiesHere) -> Response:
-    """Take a grant back."""
+    """Revoke a grant."""
     try:
-        await group_changes.remove_grant(identities, sent.session.principal, sent.form.one("grant")[:26])
+        await group_changes.remove_grant(identities, sent.session.principal, sent.form.one("grant"))
     except HttpProblem as problem:
         return await grants_page(request, sent.session, refused(sent.form, problem))
     return see_other("/admin/grants")

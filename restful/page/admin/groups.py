@@ -59,7 +59,7 @@ async def add(group: ObjectId, sent: AdminForm, identities: IdentitiesHere) -> R
 async def remove(group: ObjectId, sent: AdminForm, identities: IdentitiesHere) -> Response:
     """Take a user out of a group."""
     try:
-        user = sent.form.one("user")[:26]
+        user = sent.form.one("user")
         await group_changes.remove_member(identities, sent.session.principal, group, user)
     except HttpProblem as problem:
         return await group_page(sent.session, identities, group, refused(sent.form, problem))

@@ -117,6 +117,9 @@ def test_a_token_is_shown_once_and_revoked(tmp_path: Path) -> None:
         assert text not in home
         assert HOSTILE not in home + made.text
         assert "&lt;img src=x onerror=alert(1)&gt;" in home
+        fields = hidden(home, "/tokens/revoke")
+        longer = await browser.send("/tokens/revoke", **{**fields, "token": f"{fields['token']}0"})
+        assert longer.status_code == 404
         revoked = await browser.fill("/account", "/tokens/revoke")
         assert (revoked.status_code, revoked.headers["location"]) == (303, "/account#tokens")
         assert (await page.users.client.get("/v2/me", headers=bearer(text))).status_code == 401

@@ -11,6 +11,8 @@ from tests.restful.page.roles import browsers, csrf
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
 GOOD = {
     "name": "pipeline",
     "display": "",
@@ -33,6 +35,8 @@ def test_a_service_account_logs_in_with_its_secret_until_it_is_deleted(tmp_path:
             assert secret not in text
             assert "jobs:read, jobs:submit" in text
             client = re.findall(r'name="client" value="(\w+)"', text)[0]
+            longer = await root.send("/admin/clients/delete", csrf=await csrf(root), client=f"{client}0")
+            assert longer.status_code == 404
             deleted = await root.fill("/admin/clients", "/admin/clients/delete")
             assert (deleted.status_code, deleted.headers["location"]) == (303, "/admin/clients")
             assert (await page.users.token(**grant)).is_error
@@ -41,6 +45,24 @@ def test_a_service_account_logs_in_with_its_secret_until_it_is_deleted(tmp_path:
             log = [each for each, _ in await page.users.audit()]
             assert "client.create" in log
             assert "user.delete" in log
+
+    within(test())
+
+
+def test_service_accounts_are_shown_by_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("restful.page.admin.clients.LIMIT", 1)
+
+    async def test() -> None:
+        async with browsers(tmp_path) as (_, found):
+            for name in ("build", "pipeline"):
+                await found["root"].fill("/admin/clients", "/admin/clients", **{**GOOD, "name": name})
+            first = (await found["root"].get("/admin/clients")).text
+            assert 'href="/admin/clients?after=build">More service accounts' in first
+            assert "From the first one" not in first
+            second = (await found["root"].get("/admin/clients?after=build")).text
+            assert '<th scope="row">pipeline</th>' in second
+            assert '<a href="/admin/clients">From the first one</a>' in second
+            assert "There are no more." in (await found["root"].get("/admin/clients?after=z")).text
 
     within(test())
 
