@@ -125,7 +125,7 @@ async def nodes_page(
         "problem": [],
     }
     if not values["cluster"]:
-        return page("nodes.html", values)
+        return page("no_cluster.html", {"session": session, "title": "Nodes", "path": "/nodes"})
     chosen = await services.views.cluster(principal, values["cluster"])
     problem = refused.problem if refused is not None else None
     try:

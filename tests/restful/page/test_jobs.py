@@ -166,7 +166,7 @@ def test_lists_are_filtered_and_have_pages(run: Callable[..., None]) -> None:
         assert await listed(browser, "?state=inactive") == [bad, good]
         assert await listed(browser, "?state=active") == [waiting]
         assert await listed(browser, "?name=t*") == [waiting, bad]
-        assert "No job is like that." in (await browser.get("/jobs?name=x")).text
+        assert "No job matches." in (await browser.get("/jobs?name=x")).text
         others = await browser.get("/jobs?owner=*")
         assert others.status_code == 403
         assert "Owner: others&#39; jobs need the scope jobs:read:all." in others.text
@@ -225,9 +225,9 @@ def test_jobs_are_cancelled_from_the_list(run: Callable[..., None]) -> None:
         assert "No job was chosen." in (await browser.get(nothing.headers["location"])).text
         chosen = await browser.fill("/jobs", "/jobs/cancel", job=[*ids[:2], done.rpartition("/")[2]])
         text = re.sub(r"\s+", " ", (await browser.get(chosen.headers["location"])).text)
-        assert "2 jobs are being cancelled. 1 has ended, or could not be cancelled." in text
+        assert "2 jobs are being canceled. 1 has ended, or could not be canceled." in text
         one = await browser.fill("/jobs", "/jobs/cancel", one=ids[2])
-        assert "1 job is being cancelled." in (await browser.get(one.headers["location"])).text
+        assert "1 job is being canceled." in (await browser.get(one.headers["location"])).text
         for path in paths:
             assert "canceled" in await ended(browser, path)
 
