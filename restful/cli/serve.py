@@ -132,7 +132,8 @@ def _print_link(endpoint: ServeEndpoint, state_directory: str, user: str) -> Non
     from restful.cli import state  # noqa: PLC0415
     from restful.cli.login_link import login_link  # noqa: PLC0415
     from restful.cli.process import show  # noqa: PLC0415
+    from restful.identity.settings import IdentitySettings  # noqa: PLC0415
 
     directory = state.opened(Path(state_directory) if state_directory else state.default())
     typer.echo(asyncio.run(login_link(directory, endpoint, user)))
-    show("it logs in once, within 15 minutes")
+    show(f"it logs in once, within {round(IdentitySettings().link_lifetime / 60)} minutes")

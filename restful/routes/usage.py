@@ -58,13 +58,13 @@ async def used(
     cluster: Annotated[
         str, Query(max_length=255, pattern=NO_NUL, description="By default all that you may use.")
     ] = "",
-    since: Annotated[Day | None, Query(description="The first day; by default 30 days ago.")] = None,
+    since: Annotated[Day | None, Query(description="The first day; by default 30 days with today.")] = None,
     until: Annotated[Day | None, Query(description="The last day; by default today.")] = None,
 ) -> Response:
     """Return node-seconds and core-seconds by day or by user."""
     services = services_of(request)
     today = int(services.now() // usage.DAY)
-    days = today - 30 if since is None else _number(since), today if until is None else _number(until)
+    days = today - 29 if since is None else _number(since), today if until is None else _number(until)
     sums = await services.usage.sums(principal, UsageQuery(by, days, user, cluster))
     found = [{by: day_text(int(each.key)) if by == "day" else each.key, **_amounts(each)} for each in sums]
     return json_answer({"usage": found})

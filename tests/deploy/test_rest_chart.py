@@ -6,6 +6,7 @@ import pytest
 
 from minicluster.lead_client.purpose_keys import JOBS, secret_name
 from minicluster.plan.constants import APPLICATION, LEAD_API_PORT, REST_APPLICATION, Component
+from restful.identity.settings import IdentitySettings
 from tests.deploy.files import REST_CHART
 
 TEMPLATES = {path.name: path.read_text() for path in sorted((REST_CHART / "templates").iterdir())}
@@ -42,3 +43,8 @@ def test_the_readme_has_the_values_that_are_needed() -> None:
     names = {name for found in needed for name in found if name}
     assert names == {"url", "masterKey.secretName", "tls.secretName", "behindProxy", "networkPolicy.clients"}
     assert [name for name in names if name not in readme] == []
+
+
+def test_the_notes_have_the_lifetime_of_a_link() -> None:
+    minutes = round(IdentitySettings().link_lifetime / 60)
+    assert f"it is good once, for {minutes} minutes:\n" in TEMPLATES["NOTES.txt"]

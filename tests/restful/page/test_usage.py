@@ -9,7 +9,7 @@ from restful.identity.principal import Role
 from restful.jobs.usage_report import EVERYBODY
 from restful.store import usage, users
 from restful.store.usage import DAY, Charge
-from tests.restful.identity.service import START, within
+from tests.restful.identity.service import START, bearer, within
 from tests.restful.jobs.service import spec_of
 from tests.restful.page.roles import browsers, enter
 
@@ -60,6 +60,18 @@ def test_ones_own_use_by_day(tmp_path: Path) -> None:
             assert len(rows(week, -1)) == 7
             assert "18.5 node-hours in 90 days." in (await found["alice"].get("/usage?days=90")).text
             assert "in 30 days." in (await found["alice"].get("/usage?days=1000000")).text
+
+    within(test())
+
+
+def test_the_api_counts_the_same_days(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with browsers(tmp_path) as (page, found):
+            await charge(page, "alice", (0, 1), (29, 2), (30, 4))
+            token = (await page.users.personal("alice", "jobs:read"))["token"]
+            answer = await page.users.client.get("/v2/usage", headers=bearer(token))
+            assert [each["node_seconds"] for each in answer.json()["usage"]] == [2 * 3600, 3600]
+            assert "3 node-hours in 30 days." in (await found["alice"].get("/usage")).text
 
     within(test())
 
