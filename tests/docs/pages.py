@@ -130,6 +130,7 @@ NOT_TYPED = {
         f"{HELM} --namespace minicluster-system --create-namespace",
     ): IMAGE,
     ("deploy/helm/minicluster-rest/README.md", "head -c 32 /dev/urandom > master.key"): REST_IMAGE,
+    ("docs/rest-on-kubernetes.md", "head -c 32 /dev/urandom > master.key"): REST_IMAGE,
     ("docs/command-line.md", "minicluster version --on kubernetes -n science"): VERSIONS,
     (
         "docs/installation.md",
