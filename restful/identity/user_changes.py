@@ -132,7 +132,7 @@ async def change_password(
     """Change one's own password; all sessions end but the one that asks.
 
     Raises the problems `forbidden` where nobody has logged in, the current one is wrong, or it is not kept
-    here: whoever logs in elsewhere would outlive his account there. `invalid`, and those of a login.
+    here: who logs in elsewhere would outlive his account there. `invalid`, and those of a login.
     """
     require_login(principal, "change the password")
     identities.passwords.require_good(new, "/new")
