@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from restful.jobs.output import sse
 from restful.jobs.output.job_changes import ChangeEncoder, OwnChanges
+from restful.jobs.output.positions import START
 from restful.routes.live import RESPONSES, JobReader, LastEventId, live_response, start_of
 
 if TYPE_CHECKING:
@@ -47,11 +48,16 @@ async def job_changes(
     found = await services.following.followed_cluster(principal, cluster)
     if start is None:
         return Response(status_code=204)
-    streams = services.streams
+    streams, position = services.streams, found.position(start)
 
     @contextlib.asynccontextmanager
     async def follow() -> AsyncIterator[OwnChanges]:
-        async with streams.hub.follow(("changes", found.key), found.changes, start) as reader:
+        # What others follow too begins at the service's own time, never at one that a client names.
+        if found.is_recent(position):
+            following = streams.hub.follow(("changes", found.key), found.changes, START)
+        else:
+            following = streams.hub.read(found.changes, position)
+        async with following as reader:
             yield OwnChanges(reader, found.mine)
 
     form = ChangeEncoder(streams.limits.retry_delay)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MARGIN = 60.0
 """Seconds before the last change that a reader knows from which changes come again: clocks differ."""
+MAX_BEHIND = 86_400.0
+"""Seconds that a reader gets of what has happened: all of it is in memory at once, everybody's."""
 CHANGE_BYTES = 2048
 """About what a change takes in memory."""
 
@@ -51,8 +53,18 @@ class FollowedCluster:
             lambda after: Entries(overview.changes(self._since(after)), ChangeNumbering(after)), lambda: None
         )
 
+    def position(self, after: int) -> int:
+        """Return a client's position within the last day; a future one is now."""
+        now = self.now()
+        return after if after == START else min(max(after, int(1e6 * (now - MAX_BEHIND))), int(1e6 * now))
+
+    def is_recent(self, position: int) -> bool:
+        """Return whether a feed from START, begun now or before, has all that is behind a position."""
+        return position == START or position / 1e6 >= self.now() - MARGIN / 2
+
     def _since(self, after: int) -> float:
-        known = self.now() if after == START else after / 1e6
+        now = self.now()
+        known = now if after == START else min(max(after / 1e6, now - MAX_BEHIND), now)
         return max(1.0, known - MARGIN)
 
 

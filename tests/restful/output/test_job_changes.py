@@ -43,6 +43,7 @@ class Cluster(Script):
         self.happened = [*history, NEWS]
         self.since: list[float] = []
         self.broken = False
+        self.now = NOW
 
     def happens(self, *news: JobChange) -> None:
         with self.changed:
@@ -57,7 +58,7 @@ class Cluster(Script):
 
     def followed_cluster(self) -> FollowedCluster:
         overview: Any = self
-        return FollowedCluster("mc", lambda: overview, lambda: NOW, self._mine)
+        return FollowedCluster("mc", lambda: overview, lambda: self.now, self._mine)
 
     async def _mine(self, ids: Collection[int]) -> Collection[int]:
         if self.broken:
@@ -94,6 +95,50 @@ def test_who_comes_again_gets_what_has_happened_since(last: str, since: float) -
             async with hanging_up(request(service.app, CHANGES, headers=headers)) as exchange:
                 await exchange.has(b"job 2")
             assert cluster.since == [since]
+
+    asyncio.run(check())
+
+
+DAY = 86_400.0
+LATER = 10 * DAY
+
+
+@pytest.mark.parametrize(
+    ("after", "since"),
+    [
+        pytest.param("0", LATER - DAY - 60, id="all of the history"),
+        pytest.param("9999999999999999", LATER - 60, id="the future"),
+        pytest.param(str(int(1e6 * (LATER - 100))), LATER - 160, id="a short while ago"),
+    ],
+)
+def test_a_client_names_no_time_but_one_of_the_last_day(after: str, since: float) -> None:
+    async def check() -> None:
+        cluster = Cluster(change(2, LATER - 50))
+        cluster.now = LATER
+        async with serving(cluster) as service:
+            async with hanging_up(request(service.app, f"{CHANGES}?after={after}")) as exchange:
+                await exchange.has(b"job 2")
+            assert cluster.since == [pytest.approx(since)]
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize("after", ["0", "5", "9999999999999999"])
+def test_the_first_reader_of_a_cluster_decides_nothing_for_the_next_one(after: str) -> None:
+    async def check() -> None:
+        cluster = Cluster(change(2, LATER - 50))
+        cluster.now = LATER
+        async with serving(cluster) as service:
+            first = request(service.app, f"{CHANGES}?after={after}")
+            async with hanging_up(first) as early, hanging_up(request(service.app, CHANGES)) as late:
+                await early.has(b"job 2")
+                await late.has(b"job 2")
+                cluster.happens(change(4, LATER + 1, "start"))
+                for exchange in (early, late):
+                    await exchange.has(b"job 4")
+                    ids = [int(each.id) for each in EventParser().feed(exchange.body)]
+                    assert ids == [int(1e6 * (LATER - 50)), int(1e6 * (LATER + 1))]
+            assert cluster.since[-1] == LATER - 60
 
     asyncio.run(check())
 
