@@ -1,10 +1,12 @@
 """A job's output over /v1: the lines that there are, or text as it comes."""
 
+from collections.abc import AsyncIterator
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from minicluster.instance.records import OutputChunk
 from restful.compat.answers import RESPONSES, CompatRoute, LateRefusals, json_answer
 from restful.compat.jobs import cluster_of
 from restful.compat.lines import STREAMS, OutputLines
@@ -12,6 +14,7 @@ from restful.errors import HttpProblem
 from restful.identity.principal import Principal
 from restful.jobs.output import text_now
 from restful.jobs.output.encoders import TextEncoder
+from restful.jobs.output.entries import FeedEntry
 from restful.jobs.output.selection import ChunkSelection
 from restful.routes.asker import asker
 from restful.routes.live import live_response
@@ -22,6 +25,8 @@ ReadingUser = Annotated[Principal, Depends(asker("jobs:read"))]
 
 MAX_BYTES = 8 << 20
 """Of output in one answer, which is in memory as a whole."""
+LINE_BYTES = 64
+"""That a line takes besides its data: four million lines are no 8 MiB."""
 NO_OUTPUT = "The output does not exist yet, or the jobid is incorrect."
 CUT = f"This is the beginning: the output has more than {MAX_BYTES >> 20} MiB. Ask for output/stream."
 
@@ -36,17 +41,22 @@ async def output(request: Request, jobid: str, principal: ReadingUser) -> Respon
         if problem.type != "not-found":
             raise
         return json_answer({"Message": NO_OUTPUT})
+    with services.streams.limiter.one(principal.user):
+        return json_answer(await answer_of(text_now.entries(services.streams, job)))
+
+
+async def answer_of(entries: AsyncIterator[FeedEntry[OutputChunk]]) -> dict[str, Any]:
+    """Return the lines of an output, up to the limit."""
     lines, size = OutputLines(), 0
     found: list[str] = []
-    with services.streams.limiter.one(principal.user):
-        async for entry in text_now.entries(services.streams, job):
-            for chunk in entry.items:
-                size += len(chunk.data)
-                if size > MAX_BYTES:
-                    return json_answer({"Output": found, "Message": CUT})
-                found += lines.add(chunk)
+    async for entry in entries:
+        for chunk in entry.items:
+            size += len(chunk.data) + LINE_BYTES * chunk.data.count(b"\n")
+            if size > MAX_BYTES:
+                return {"Output": found, "Message": CUT}
+            found += lines.add(chunk)
     found += lines.rest()
-    return json_answer({"Output": found} if found else {"Message": NO_OUTPUT})
+    return {"Output": found} if found else {"Message": NO_OUTPUT}
 
 
 @router.get(
