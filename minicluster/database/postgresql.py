@@ -95,7 +95,9 @@ def _check_passwords(url: DatabaseUrl) -> None:
 
 
 def _writer(url: DatabaseUrl, schema: str, lock_timeout: float, command_timeout: float | None) -> AsyncEngine:
-    engine = _engine(url, 1, lock_timeout, command_timeout)
+    # Whatever the server's default: who waited for the lock has to see what was committed meanwhile.
+    options = {"isolation_level": "READ COMMITTED"}
+    engine = _engine(url, 1, lock_timeout, command_timeout, options)
     key = lock_key(schema)
 
     @event.listens_for(engine.sync_engine, "begin")

@@ -7,7 +7,6 @@ working directory is the request's, or else the cluster's.
 from __future__ import annotations
 
 import json
-import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker_config.formats import jobspec as formats
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 
 JSON = dict[str, Any]
 
+MAX_NODES = 2**31 - 1
+"""Of a reservation, in a column of 32 bits: PostgreSQL refuses what SQLite stores."""
 MAX_DEPTH = 40
 """Objects and lists within each other in a jobspec; Flux's own have fewer than ten."""
 _INPUT = "stdin"
@@ -177,11 +178,14 @@ def _refuse(wrong: list[FieldError]) -> None:
 def reservation_of(jobspec: Mapping[str, Any], cores_per_node: int) -> Reservation:
     """Return what a job may use at most; an elastic one counts with its largest size.
 
-    Without a number of nodes it is reckoned from the cores, as if it had nodes of its own.
+    Without a number of nodes it is reckoned from the cores, as if it had nodes of its own. Raises HttpProblem
+    "invalid" for more than MAX_NODES.
     """
     parsed = formats.read(jobspec)
     asked = parsed.asked if parsed.elastic is None else parsed.asked.with_workers(parsed.elastic.most)
-    nodes = asked.nodes or math.ceil(asked.size / max(1, cores_per_node))
+    nodes = asked.nodes or -(-asked.size // max(1, cores_per_node))
+    if nodes > MAX_NODES:
+        _refuse([FieldError("/nodes", f"the job needs more than {MAX_NODES} nodes")])
     return Reservation(max(1, nodes), parsed.duration)
 
 

@@ -1,10 +1,12 @@
 """PostgreSQL: how a password is found, what is said of a server that refuses, and of one that is killed."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select, text
 
 from minicluster.database import Database, DatabaseAway, DatabaseError
 from tests.database import notes
@@ -108,6 +110,40 @@ async def _killed(server: Server, database: Database, *further: str) -> None:
         server.kill()
         for each in further:
             await connection.execute(notes.NOTES.insert(), {"text": each})
+
+
+def test_who_writes_sees_what_was_committed_while_he_waited(postgresql: Server) -> None:
+    """Whatever isolation the server's owner has made the default."""
+    url = postgresql.database()
+
+    async def work() -> tuple[str, list[str]]:
+        async with notes.opened(url) as database, database.write() as connection:
+            statement = "ALTER DATABASE {} SET default_transaction_isolation TO 'repeatable read'"
+            name = await connection.scalar(text("SELECT quote_ident(current_database())"))
+            await connection.execute(text(statement.format(name)))
+        async with notes.opened(url) as database, database.write() as first:
+            default = await first.scalar(text("SHOW default_transaction_isolation"))
+            second = asyncio.create_task(_found(url))
+            await first.execute(notes.NOTES.insert(), [{"text": "one"}])
+            async with notes.waiting(url, 5.0) as beside:
+                while not await _waiting(beside):
+                    await asyncio.sleep(0)
+        return str(default), await second
+
+    assert notes.within(work()) == ("repeatable read", ["one"])
+
+
+async def _found(url: str) -> list[str]:
+    async with notes.waiting(url, 30.0) as database, database.write() as connection:
+        return list((await connection.scalars(select(notes.NOTES.c.text))).all())
+
+
+async def _waiting(database: Database) -> bool:
+    """Return whether a transaction waits for the lock of those who write."""
+    here = "(SELECT oid FROM pg_database WHERE datname = current_database())"
+    found = f"SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = {here}"
+    async with database.read() as connection:
+        return bool(await connection.scalar(text(f"SELECT EXISTS ({found})")))
 
 
 def test_a_server_killed_amid_a_transaction_does_none_of_it(postgresql: Server) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from pydantic import ValidationError
 
 from broker_config.formats import jobspec as formats
-from restful.errors import HttpProblem
+from restful.errors import FieldError, HttpProblem
 from restful.jobs import dependencies, jobspecs
 from restful.jobs.jobspecs import Base
 from restful.jobs.quota import Reservation
@@ -88,6 +88,16 @@ def test_an_elastic_range_and_dependencies_and_a_bank_are_written_where_flux_rea
     assert formats.system_of(found)["dependencies"] == [{"scheme": "afterok", "value": "17"}]
     assert formats.system_of(found)["bank"] == "b"
     assert jobspecs.reservation_of(found, 2) == Reservation(2, 0.0)
+
+
+@pytest.mark.parametrize("count", [10**6, 10**300])
+def test_more_nodes_than_a_database_can_count_are_refused(count: int) -> None:
+    cores = [{"type": "core", "count": count}]
+    huge = spec(resources=[{"type": "slot", "count": count, "label": "task", "with": cores}])
+    with pytest.raises(HttpProblem) as refused:
+        jobspecs.reservation_of(huge, 1)
+    assert refused.value.type == "invalid"
+    assert refused.value.errors == (FieldError("/nodes", "the job needs more than 2147483647 nodes"),)
 
 
 def test_output_below_the_working_directory_goes_into_files() -> None:
