@@ -120,9 +120,14 @@ def replica(
 
 
 def denied(replica: Replica) -> httpx2.Response:
-    """Try to log in, and return the answer."""
+    """Try to log in, again where one that failed before is to be waited for; return the answer."""
     form = {"grant_type": "password", "username": "nobody", "password": PASSWORD}
-    answer = httpx2.post(f"{replica.url}/v2/oauth/token", data=form)
+
+    def tried() -> httpx2.Response | None:
+        answer = httpx2.post(f"{replica.url}/v2/oauth/token", data=form)
+        return None if answer.status_code == 429 else answer
+
+    answer = until(tried, "a login that is tried", SECONDS, interval=1.0)
     assert answer.status_code == 400
     return answer
 
