@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 HOSTILE = "<img src=x onerror=alert(1)>"
 UNTIL = 'while ! test -e "$0"; do sleep .02; done'
 """A job's wait for a file."""
+SEND_AGAIN = """async (form) => {
+  const headers = { "Content-Type": "application/x-www-form-urlencoded" };
+  return (await fetch("/jobs/new", { method: "POST", headers, body: form })).url;
+}"""
+"""Sends the form of a job as it was sent, and returns where that leads."""
 PATHS = ("/jobs", "/jobs?owner=*", "/jobs/new", "/account", "/device")
 THEMES = {"light": (), "dark": ("color-contrast",)}
 """The rules by which pages are looked at: all, and then what is different."""
@@ -251,9 +256,11 @@ def test_a_job_is_submitted_once_and_mistakes_are_beside_their_fields(
     tab.get_by_role("button", name="Only check").click()
     expect(tab.get_by_role("status")).to_contain_text("The cluster could never run this job as it is")
     tab.get_by_label("Tasks", exact=True).fill("2")
-    tab.get_by_role("button", name="Submit").dblclick()
+    with tab.expect_request(lambda request: request.method == "POST") as sent:
+        tab.get_by_role("button", name="Submit").dblclick()
     expect(tab).to_have_url(re.compile(r"/jobs/mc/f"))
     expect(tab.locator("#status")).to_contain_text("2 tasks")
+    assert tab.evaluate(SEND_AGAIN, sent.value.post_data) == tab.url
     tab.goto("/jobs?name=only-once")
     expect(tab.locator("tbody tr")).to_have_count(1)
 
