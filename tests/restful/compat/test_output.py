@@ -36,5 +36,5 @@ def test_as_many_bytes_in_long_lines_are_not() -> None:
     assert found == {"Output": ["a" * (CHUNK - 65) + "\n"] * 128}
 
 
-def test_no_output_is_said_in_words() -> None:
+def test_no_output_has_a_message() -> None:
     assert answer(b"", 1) == {"Message": output.NO_OUTPUT}
