@@ -10,12 +10,12 @@ from minicluster.cli.help_text import PlainCommand
 from minicluster.cli.options import EngineOption, NameOption
 from minicluster.cli.service_options import LogLevelOption, address
 from restful.cli.login_options import OidcClientOption, OidcIssuerOption, OidcSecretOption, PamOption
+from restful.cli.serving_options import LISTEN, CertificateOption, KeyOption, ProxiesOption
 
 if TYPE_CHECKING:
     from restful.cli.endpoint import ServeEndpoint
 
 app = typer.Typer(add_completion=False)
-LISTEN = "127.0.0.1:8080"
 
 
 ServedDocumentArgument = Annotated[
@@ -29,18 +29,6 @@ AddressOption = Annotated[
 ]
 UrlOption = Annotated[
     str, typer.Option("--url", metavar="URL", help="Where users reach it, if not where it listens.")
-]
-CertificateOption = Annotated[
-    str, typer.Option("--tls-cert", metavar="FILE", help="The certificate with its chain, PEM.")
-]
-KeyOption = Annotated[str, typer.Option("--tls-key", metavar="FILE", help="Its key, PEM.")]
-ProxiesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--behind-proxy",
-        metavar="ADDRESS",
-        help="A proxy in front, or its network, which speaks TLS with users; may be repeated.",
-    ),
 ]
 StateOption = Annotated[
     str,

@@ -14,6 +14,7 @@ from minicluster.cli.option_errors import reworded
 from minicluster.cli.options import ContextOption, KubeconfigOption
 from minicluster.cli.service_options import ANY_PORT, LogFormatOption, LogLevelOption, address
 from restful.cli.login_options import OidcClientOption, OidcIssuerOption, OidcSecretOption, PamOption
+from restful.cli.serving_options import LISTEN, CertificateOption, KeyOption, ProxiesOption
 
 if TYPE_CHECKING:
     from restful.cli.endpoint import ServeEndpoint
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 SECRET = "minicluster-jobs"  # noqa: S105 - the name of an object
 INSTALLED = "minicluster-system"
 """The namespace into which the shipped manifests install the operator."""
-LISTEN = "127.0.0.1:8080"
 PREFIX = "MINICLUSTER_REST_"
 LINK_PATH = "/login/link"
 
@@ -61,18 +61,6 @@ ServiceAddressOption = Annotated[
 HostNamesOption = Annotated[
     list[str] | None,
     typer.Option("--host-name", metavar="NAME", help="A further name it is called by; may be repeated."),
-]
-CertificateOption = Annotated[
-    str, typer.Option("--tls-cert", metavar="FILE", help="The certificate with its chain, PEM.")
-]
-KeyOption = Annotated[str, typer.Option("--tls-key", metavar="FILE", help="Its key, PEM.")]
-ProxiesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--behind-proxy",
-        metavar="ADDRESS",
-        help="A proxy in front, or its network, which speaks TLS with users; may be repeated.",
-    ),
 ]
 NamespacesOption = Annotated[
     list[str] | None,

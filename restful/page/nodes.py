@@ -1,6 +1,8 @@
 """The nodes and queues of a cluster, and the numbers of jobs there; operators drain nodes and stop queues."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -9,6 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from restful.clusters.cluster import ServedCluster
 from restful.clusters.views import ClusterJobCounts
 from restful.errors import HttpProblem
+from restful.identity.principal import Principal
 from restful.jobs.schema import GivenReason
 from restful.page import forms
 from restful.page.browser_sessions import BrowserSession, LoggedIn, PostedForm, PostedHere
@@ -49,55 +52,47 @@ async def nodes(request: Request, session: LoggedIn, cluster: ClusterName = "") 
 @router.post("/nodes/drain")
 async def drain(request: Request, sent: PostedHere) -> Response:
     """Give a node no new work."""
-    form = sent.form
-    try:
-        given = _reason(sent)
-        await services_of(request).views.drain(
-            sent.session.principal, form.one("cluster"), form.one("node"), given.reason
-        )
-    except HttpProblem as problem:
-        return await _refused(request, sent, "node", problem)
-    return _changed(form.one("cluster"), "nodes")
+    change = services_of(request).views.drain
+    return await _act(request, sent, "node", lambda: change(*_target(sent, "node"), _reason(sent).reason))
 
 
 @router.post("/nodes/undrain")
 async def undrain(request: Request, sent: PostedHere) -> Response:
     """Give a drained node work again."""
-    form = sent.form
-    try:
-        await services_of(request).views.undrain(
-            sent.session.principal, form.one("cluster"), form.one("node")
-        )
-    except HttpProblem as problem:
-        return await _refused(request, sent, "node", problem)
-    return _changed(form.one("cluster"), "nodes")
+    change = services_of(request).views.undrain
+    return await _act(request, sent, "node", lambda: change(*_target(sent, "node")))
 
 
 @router.post("/queues/start")
 async def start(request: Request, sent: PostedHere) -> Response:
     """Have a queue start jobs again."""
-    form = sent.form
-    try:
-        await services_of(request).views.start_queue(
-            sent.session.principal, form.one("cluster"), form.one("queue"), start=True
-        )
-    except HttpProblem as problem:
-        return await _refused(request, sent, "queue", problem)
-    return _changed(form.one("cluster"), "queues")
+    change = services_of(request).views.start_queue
+    return await _act(request, sent, "queue", lambda: change(*_target(sent, "queue"), start=True))
 
 
 @router.post("/queues/stop")
 async def stop(request: Request, sent: PostedHere) -> Response:
     """Have a queue start no more jobs."""
-    form = sent.form
+    change = partial(services_of(request).views.start_queue, start=False)
+    return await _act(
+        request, sent, "queue", lambda: change(*_target(sent, "queue"), reason=_reason(sent).reason)
+    )
+
+
+async def _act(
+    request: Request, sent: PostedForm, kind: str, change: Callable[[], Awaitable[object]]
+) -> Response:
+    """Change a node or a queue, and show the cluster again. `change` also reads the form."""
     try:
-        given = _reason(sent)
-        await services_of(request).views.start_queue(
-            sent.session.principal, form.one("cluster"), form.one("queue"), start=False, reason=given.reason
-        )
+        await change()
     except HttpProblem as problem:
-        return await _refused(request, sent, "queue", problem)
-    return _changed(form.one("cluster"), "queues")
+        return await _refused(request, sent, kind, problem)
+    return _changed(sent.form.one("cluster"), f"{kind}s")
+
+
+def _target(sent: PostedForm, kind: str) -> tuple[Principal, str, str]:
+    """Return who asks, the cluster, and the name of the node or queue."""
+    return sent.session.principal, sent.form.one("cluster"), sent.form.one(kind)
 
 
 @router.get("/nodes/drain")
