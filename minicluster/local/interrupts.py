@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from minicluster.backends.errors import BackendError
 from minicluster.local.errors import Interrupted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType, TracebackType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -25,6 +27,7 @@ class Interrupts:
         self.signum = 0
         self.forced = asyncio.Event()
         self._cleaning_up = False
+        self._held = False
         self._task: asyncio.Task[Any] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._before: dict[signal.Signals, Any] = {}
@@ -43,6 +46,17 @@ class Interrupts:
             signal.signal(signum, handler)
         if self.signum and isinstance(error, Exception) and not isinstance(error, BackendError):
             raise Interrupted(self.signum) from None  # a module being imported made it an ImportError
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Have a signal raise Interrupted at the end of the block only: what it makes is known by then."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+        if self.signum:
+            self._interrupt()
 
     def watch(self) -> None:
         """Have a signal cancel the calling task from now on."""
@@ -63,10 +77,16 @@ class Interrupts:
                 self._loop.call_soon_threadsafe(self.forced.set)
             return
         self.signum = signum
+        if self._held:
+            return
         if self._loop is None or self._task is None:
-            self._cleaning_up = True  # a later signal must not interrupt the clean-up that this starts
-            raise Interrupted(signum)
-        self._loop.call_soon_threadsafe(self._cancel, self._task)
+            self._interrupt()
+        else:
+            self._loop.call_soon_threadsafe(self._cancel, self._task)
+
+    def _interrupt(self) -> NoReturn:
+        self._cleaning_up = True  # a later signal must not interrupt the clean-up that this starts
+        raise Interrupted(self.signum)
 
     def _cancel(self, task: asyncio.Task[Any]) -> None:
         """Cancel the task, unless it has reached its clean-up since the signal."""

@@ -59,14 +59,16 @@ def up(  # noqa: PLR0913 - an option each
         "working_directory": str(Path.cwd()),
     }
     with Interrupts() as interrupts:
-        directory = _claimed(called)
-        process = _started(directory, task)
+        process = None
         try:
+            with interrupts.held():  # what has begun is known, so that it can be ended
+                directory = _claimed(called)
+                process = _started(directory, task)
             _await(process, reporter)
         except Interrupted:
             interrupts.begin_cleanup()
-            process.send_signal(signal.SIGTERM)
-            process.wait(END)
+            if process is not None:
+                _end(process, directory)
             raise
     _let_go(process)
     return called
@@ -115,6 +117,14 @@ def _let_go(process: subprocess.Popen[bytes]) -> None:
     if process.stdout is not None:
         process.stdout.close()
     threading.Thread(target=process.wait, daemon=True).start()
+
+
+def _end(process: subprocess.Popen[bytes], directory: ClusterDirectory) -> None:
+    with process:
+        process.send_signal(signal.SIGTERM)
+        process.wait(END)
+    if directory.path.exists():  # the supervisor ended before it had begun to handle signals
+        state_file.clean(directory)
 
 
 def _await(process: subprocess.Popen[bytes], reporter: Reporter) -> None:

@@ -29,7 +29,7 @@ from minicluster.local.records import ClusterState, LocalPhase
 from minicluster.local.site import Engine, engine
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
     from minicluster.backends.port import Reporter
     from minicluster.local.documents import DocumentFile
@@ -61,25 +61,17 @@ def run(request: RunRequest, reporter: Reporter) -> int:
     """Run a document's command and return its exit code. Raises LocalError, minicluster.plan.PlanError."""
     with Interrupts() as interrupts:
         chosen = engine(request.engine)
-        with _directory(request, interrupts) as directory:
-            prepared = _prepare(request, directory, chosen, reporter)
-            try:
-                with prepared.ports:
-                    exit_code, times = asyncio.run(_Run(request, prepared, reporter, interrupts).whole())
-            finally:
-                state_file.unlink(directory, prepared.links)
+        with contextlib.ExitStack() as stack:
+            with interrupts.held():  # a signal that came between a step and its undoing would leave its files
+                directory = state_directory.create(request.source.cluster.metadata.name, unique=True)
+                stack.callback(state_directory.remove, directory)
+                stack.callback(interrupts.begin_cleanup)
+                prepared = _prepare(request, directory, chosen, reporter)
+                stack.callback(state_file.unlink, directory, prepared.links)
+                stack.enter_context(prepared.ports)
+            exit_code, times = asyncio.run(_Run(request, prepared, reporter, interrupts).whole())
         reporter.ended(times, prepared.cluster.spec.size)
         return exit_code
-
-
-@contextlib.contextmanager
-def _directory(request: RunRequest, interrupts: Interrupts) -> Iterator[ClusterDirectory]:
-    directory = state_directory.create(request.source.cluster.metadata.name, unique=True)
-    try:
-        yield directory
-    finally:
-        interrupts.begin_cleanup()
-        state_directory.remove(directory)
 
 
 def _prepare(
