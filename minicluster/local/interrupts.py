@@ -27,7 +27,7 @@ class Interrupts:
         self.signum = 0
         self.forced = asyncio.Event()
         self._cleaning_up = False
-        self._held = False
+        self._deferring = False
         self._task: asyncio.Task[Any] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._before: dict[signal.Signals, Any] = {}
@@ -48,13 +48,13 @@ class Interrupts:
             raise Interrupted(self.signum) from None  # a module being imported made it an ImportError
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def deferred(self) -> Iterator[None]:
         """Have a signal raise Interrupted at the end of the block only: what it makes is known by then."""
-        self._held = True
+        self._deferring = True
         try:
             yield
         finally:
-            self._held = False
+            self._deferring = False
         if self.signum:
             self._interrupt()
 
@@ -77,7 +77,7 @@ class Interrupts:
                 self._loop.call_soon_threadsafe(self.forced.set)
             return
         self.signum = signum
-        if self._held:
+        if self._deferring:
             return
         if self._loop is None or self._task is None:
             self._interrupt()

@@ -61,7 +61,7 @@ def up(  # noqa: PLR0913 - an option each
     with Interrupts() as interrupts:
         process = None
         try:
-            with interrupts.held():  # what has begun is known, so that it can be ended
+            with interrupts.deferred():  # what has begun is known, so that it can be ended
                 directory = _claimed(called)
                 process = _started(directory, task)
             _await(process, reporter)
