@@ -39,13 +39,15 @@ if TYPE_CHECKING:
     from minicluster.operator.meters import Meter
     from minicluster.operator.planned import Built, Subject
     from minicluster.operator.planner import Planner, ReadDocument
-    from minicluster.plan import FreshKeys, Site
+    from minicluster.plan import FreshKeys, JobReport, Site
     from minicluster.plan.objects.fields import Object
 
 log = logging.getLogger(__name__)
 
 RETRY_LIMIT = 3
 """After how many passing refusals (429, 5xx) in a row the status shows them."""
+STATUS_DELAY = 0.3
+"""Seconds from the creation of the objects to the first status: by then it mostly has the pods as well."""
 AFTER_UNPLANNABLE = 300.0
 """Seconds before a document that could not be planned is tried again: what exists for it may have changed."""
 
@@ -142,14 +144,16 @@ class Reconciler:
         item = await self._finalizers.add(name, item, decided)
         with self._meter.step("apply"):
             refused = await self._apply(name, subject, decided, failures)
-        if refused or self._is_new(observed, name) or name in self._cache.conflicts:
+        is_new = self._is_new(observed, name)
+        failed = bool(refused) or name in self._cache.conflicts
+        if is_new and not failed and _awaits_pods(item, self._cache.dependents.job_of(name)):
+            return ReconcileResult(ReconcileOutcome.SETTLED, STATUS_DELAY)
+        if failed or is_new:
             # The status shows at once what was just made or refused, before a watch reports it.
             observed = self._observe(name, subject, made=True, refusals=refused)
             decided = await self._decide(name, read, observed)
         await self._finish(name, item, decided, failures)
-        outcome = (
-            ReconcileOutcome.REFUSED if refused or name in self._cache.conflicts else ReconcileOutcome.SETTLED
-        )
+        outcome = ReconcileOutcome.REFUSED if failed else ReconcileOutcome.SETTLED
         return ReconcileResult(outcome, decided.again)
 
     async def _tear_down(
@@ -284,6 +288,14 @@ def _where(error: BaseException) -> str:
     """Return the last lines at which an error was raised: a recursion that is too deep has a thousand."""
     frames = list(traceback.walk_tb(error.__traceback__))[-3:]
     return ", ".join(f"{frame.f_code.co_filename}:{line}" for frame, line in frames)
+
+
+def _awaits_pods(item: Object, job: JobReport | None) -> bool:
+    """Whether the first status of a MiniCluster that was just made waits for its pods, and shows them too.
+
+    An operator that dies meanwhile leaves a MiniCluster without a status; the next one writes it.
+    """
+    return not item["status"] and job is not None and not job.suspended
 
 
 def _stored(item: Object) -> document.Status:
