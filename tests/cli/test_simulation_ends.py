@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minicluster.cli import simulate
 from minicluster.cli.simulate import PROGRESS_INTERVAL, ProgressLines
 
 if TYPE_CHECKING:
@@ -46,6 +48,13 @@ def test_a_line_is_due_after_each_interval(capsys: pytest.CaptureFixture[str]) -
         f"minicluster: simulated {done} of 20 runs, about {2.5 * (20 - done):.0f} s to go"
         for done in (4, 8, 12, 16)
     ]
+
+
+def test_without_a_terminal_the_progress_is_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A single run has none: it is not known how far it is."""
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with simulate._progress(2) as several, simulate._progress(1) as single:
+        assert (type(several), single) == (ProgressLines, None)
 
 
 pytestmark = pytest.mark.timeout(3 * DEADLINE)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import subprocess
+import sys
 import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
 
 from minicluster.backends.documents import DocumentText
+from minicluster.backends.records import ForegroundRun
 from minicluster.cli.reporting import PlainReporter
-from minicluster.local import documents, launch, prompt, site
+from minicluster.local import backend, connection, documents, launch, prompt, site, state_directory
 from minicluster.local.errors import SizeRefused, UsageProblem
 from minicluster.local.preparation import prepare
 from minicluster.local.site import Engine
 from minicluster.local.state_directory import ClusterDirectory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 DOCUMENT = """\
@@ -97,12 +101,28 @@ def test_gpus_are_noticed(
     assert site.gpu_notice(cluster) == notice
 
 
+@pytest.mark.usefixtures("_two_cores")
+@pytest.mark.parametrize(
+    "start",
+    [
+        pytest.param(lambda given: launch.up(given, PlainReporter()), id="up"),
+        pytest.param(lambda given: backend.run(given, ForegroundRun(), PlainReporter()), id="run"),
+    ],
+)
+def test_too_many_brokers_are_refused_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, start: Callable[[DocumentText], object]
+) -> None:
+    monkeypatch.setattr(state_directory, "create", None)
+    with pytest.raises(SizeRefused, match=r"^100000 brokers are too many for 2 cores: "):
+        start(DocumentText(document(size=100_000), "x.yaml"))
+
+
 def _prepare(
-    tmp_path: Path, engine: str, scheduler: str = "{}", restore: str = "", decisions: str = ""
+    tmp_path: Path, engine: str, text: str = document(), restore: str = "", decisions: str = ""
 ) -> None:
     directory = ClusterDirectory(tmp_path / "mc")
     directory.config.mkdir(parents=True)
-    parsed = documents.parse(document(scheduler=scheduler), "x.yaml")
+    parsed = documents.parse(text, "x.yaml")
     made = prepare(
         parsed,
         directory,
@@ -114,6 +134,17 @@ def _prepare(
     )
     with made.ports:
         pass
+
+
+def test_gpus_are_noticed_before_a_broker_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(site, "DEVICES", tmp_path)
+    _prepare(tmp_path, "embedded", document("{nvidia.com/gpu: 8}"))
+    assert (
+        "(nvidia.com/gpu) because the document asks for them; this machine has none"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,7 +161,7 @@ def test_settings_that_a_policy_has_not_are_refused_before_a_broker_starts(
 ) -> None:
     """The name alone may be that of a policy of Fluxion, so the document is valid."""
     with pytest.raises(UsageProblem, match=message):
-        _prepare(tmp_path, "embedded", scheduler)
+        _prepare(tmp_path, "embedded", document(scheduler=scheduler))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +172,7 @@ def test_settings_that_a_policy_has_not_are_refused_before_a_broker_starts(
     ],
 )
 def test_other_settings_are_not_refused(tmp_path: Path, engine: str, scheduler: str) -> None:
-    _prepare(tmp_path, engine, scheduler)
+    _prepare(tmp_path, engine, document(scheduler=scheduler))
     assert (tmp_path / "mc" / "etc" / "broker.toml").exists()
 
 
@@ -158,7 +189,7 @@ def test_an_engines_dump_is_refused_by_the_other_engine(tmp_path: Path) -> None:
 
 
 def test_decisions_are_recorded_by_the_brokers_configuration(tmp_path: Path) -> None:
-    _prepare(tmp_path, "embedded", "{queuePolicy: easy}", decisions="/x/log")
+    _prepare(tmp_path, "embedded", document(scheduler="{queuePolicy: easy}"), decisions="/x/log")
     ours = tomllib.loads((tmp_path / "mc" / "etc" / "broker.toml").read_text())["minicluster"]
     assert (ours["queue-policy"], ours["decisions"]) == ("easy", "/x/log")
 
@@ -224,3 +255,16 @@ def test_a_prompt_has_the_clusters_name_once(monkeypatch: pytest.MonkeyPatch, ow
 def test_a_prompt_of_sh_has_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PS1", "> ")
     assert prompt.variables("mc")["PS1"] == "(mc) > "
+
+
+def test_a_shell_in_a_cluster_has_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shell = tmp_path / "shell"
+    shell.write_text(f"#!{sys.executable}\nimport os\nprint(os.environ['PS1'])\n")
+    shell.chmod(0o755)
+    monkeypatch.setenv("SHELL", str(shell))
+    monkeypatch.setenv("PS1", "> ")
+    monkeypatch.setattr(connection, "environment", lambda _name: dict(os.environ))
+    assert backend.LocalBackend({}, PlainReporter()).shell("mc", ()) == 0
+    assert capfd.readouterr().out == "(mc) > \n"
