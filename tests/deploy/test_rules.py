@@ -10,7 +10,7 @@ from metrics_api.names import METRICS
 from minicluster.lead_client.key_store import SECRET
 from minicluster.lead_client.purpose_keys import secret_name
 from minicluster.plan.objects.names import FLUX_FILES
-from tests.deploy.files import INSTALL, NAMESPACED, ROOT, Object, grants, objects, of_kind, the
+from tests.deploy.files import CHART, INSTALL, NAMESPACED, ROOT, Object, grants, objects, of_kind, the
 
 MANIFESTS = pytest.mark.parametrize("manifest", [INSTALL, NAMESPACED], ids=lambda path: path.stem)
 OPERATOR = "minicluster-operator"
@@ -90,6 +90,12 @@ def test_the_page_names_what_tokens_allow(words: str) -> None:
         (ROOT / "docs" / "operator.md").read_text().partition("\n## Security\n")[2].partition("\n## ")[0]
     )
     assert words in " ".join(section.split())
+
+
+def test_the_notes_after_an_installation_name_it_too() -> None:
+    notes = " ".join((CHART / "templates" / "NOTES.txt").read_text().split())
+    assert "The operator's token is as good as cluster-admin in" in notes
+    assert "Limit them by Pod Security Admission" in notes
 
 
 def test_the_adapter_reports_api_services_by_events_in_default() -> None:

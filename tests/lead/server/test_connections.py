@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minicluster.lead_server.connections import Connections
+from minicluster.lead_server.connections import MAX_READERS, Connections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,3 +85,13 @@ def test_a_reader_that_asks_again_replaces_nobody(pool: Pool) -> None:
     reader = pool.add(READER)
     reader.prove(is_reader=True)
     assert pool.ended() == []
+
+
+def test_64_readers_replace_no_operator(pool: Pool) -> None:
+    """By the limits that a lead has: its watch is the oldest of all connections."""
+    pool.connections = Connections()
+    pool.add(OPERATOR)
+    for _ in range(64):
+        pool.add(READER)
+    assert 0 not in pool.ended()
+    assert len(pool.ended()) == 64 - MAX_READERS
