@@ -51,6 +51,14 @@ SUBMISSION = (
         ),
     ),
     Transcript(
+        "run-no-tasks",
+        (
+            "flux run -n 0 sh -c 'echo $FLUX_TASK_RANK of $FLUX_JOB_SIZE'",
+            "flux submit -n 0 -N 1 --quiet --wait true",
+            "flux jobs -ano '{ntasks} {nnodes}' --count=1",
+        ),
+    ),
+    Transcript(
         "submit-begin-time",
         (
             ("a", "flux submit --begin-time=+1h true"),

@@ -61,3 +61,14 @@ def test_the_first_document_of_the_readme_is_the_example() -> None:
     example = yaml.safe_load((pages.ROOT / "examples" / "hello-world" / "minicluster.yaml").read_text())
     del example["spec"]["pod"]
     assert yaml.safe_load("\n".join(shown)) == example
+
+
+def test_dumps_that_readers_make_are_not_left_untracked_in_a_checkout() -> None:
+    """The pages of this machine are typed in one, as `minicluster down interactive --dump saved.dump`."""
+    saved, removed = set(), ""
+    for line in (each.line for blocks in pages.PAGES.values() for block in blocks for each in block.typed):
+        saved |= set(re.findall(r"--dump[ =]([\w.-]+)(?![\w./-])", line))
+        removed += line if line.startswith("rm ") else ""
+    assert "saved.dump" in saved
+    assert {name for name in saved if not name.endswith(".dump")} <= set(removed.split())
+    assert "/*.dump" in (pages.ROOT / ".gitignore").read_text().splitlines()

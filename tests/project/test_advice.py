@@ -1,4 +1,4 @@
-"""What pages, examples and messages advise is right: commands that would fail are named nowhere."""
+"""What pages, examples and messages advise is right: what would fail, or mean nothing, stands nowhere."""
 
 from __future__ import annotations
 
@@ -32,13 +32,18 @@ ADVICE = [
         "minicluster crd | kubectl apply -f -",
         id="kubectl warns of a CRD that was applied on the server's side",
     ),
+    pytest.param(
+        r"before this (release|version)",
+        "Before this release the metric was another one.",
+        id="nobody knows which release a page is of",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("pattern", "wrong"), ADVICE)
-def test_it_is_advised_nowhere(pattern: str, wrong: str) -> None:
-    assert re.search(pattern, wrong)
-    assert [name for name, text in TEXTS.items() if re.search(pattern, text)] == []
+def test_it_stands_nowhere(pattern: str, wrong: str) -> None:
+    assert re.search(pattern, wrong, re.IGNORECASE)
+    assert [name for name, text in TEXTS.items() if re.search(pattern, text, re.IGNORECASE)] == []
 
 
 def test_the_texts_are_read() -> None:
