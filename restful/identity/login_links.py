@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from restful import audit
 from restful.errors import HttpProblem
 from restful.identity import web_sessions
+from restful.identity.login_requirement import require_login
 from restful.store import sessions, users
 from restful.store.users import UserKind, UserState
 
@@ -19,8 +20,10 @@ async def for_user(identities: Identities, principal: Principal, user: str, *, r
     """Return the token of a link that logs a user in, once.
 
     With `reset` his password goes and all his logins end: he sets another password behind the link.
-    Raises the problems `not-found`, and `conflict` for a user who may not log in, or to reset oneself.
+    Raises the problems `forbidden` where nobody has logged in, `not-found`, and `conflict` for a user who may
+    not log in, or to reset oneself.
     """
+    require_login(principal, "make a link that logs in")
     if reset and user == principal.user:
         raise HttpProblem("conflict", "This is you: change your password, which ends your other logins.")
     async with identities.change() as connection:

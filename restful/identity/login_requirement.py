@@ -1,4 +1,4 @@
-"""What outlives its request, as tokens, passwords and logins of devices: only who has logged in makes it.
+"""What outlives its request, as tokens, passwords, roles and logins of devices: only a login makes it.
 
 A personal token, or a service account's secret, is lost some day, and revoked. What it had made would go on.
 And what is made while a service needs no login would be good when it needs one again.

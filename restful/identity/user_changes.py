@@ -54,7 +54,12 @@ class UserChange:
 
 
 async def create(identities: Identities, principal: Principal, new: NewUser) -> UserRecord:
-    """Make a user. Raises the problems `conflict` if the name is taken, `invalid` for a bad password."""
+    """Make a user.
+
+    Raises the problems `forbidden` where nobody has logged in and the user gets a password, or another role
+    than `user`; `conflict` if the name is taken, `invalid` for a bad password.
+    """
+    _require_login(principal, new.role, new.password)
     user = _user(identities, new, UserKind.USER, await _hashed(identities, new.password))
     try:
         async with identities.change() as connection:
@@ -70,8 +75,13 @@ async def create(identities: Identities, principal: Principal, new: NewUser) -> 
 async def create_client(
     identities: Identities, principal: Principal, new: NewUser, wish: TokenWish
 ) -> tuple[UserRecord, NewToken]:
-    """Make a service account with its secret. Raises the problems `conflict` and `invalid`."""
-    personal_tokens.require_scopes(wish.scopes, BY_ROLE[new.role])
+    """Make a service account with its secret.
+
+    Raises the problems `forbidden` where nobody has logged in, `conflict`, and `invalid`, also for scopes
+    beyond those of the one who asks.
+    """
+    require_login(principal, "make a service account")
+    personal_tokens.require_scopes(wish.scopes, BY_ROLE[new.role] & principal.scopes)
     personal_tokens.require_lifetime(wish.lifetime, identities.settings)
     user = _user(identities, new, UserKind.SERVICE, None)
     secret = personal_tokens.made(identities, user.id, wish, CredentialKind.CLIENT)
@@ -90,7 +100,12 @@ async def create_client(
 async def change(
     identities: Identities, principal: Principal, user: str, kind: UserKind, wanted: UserChange
 ) -> UserRecord:
-    """Change a user. Raises the problems `not-found`, `invalid`, and `conflict` for the last admin."""
+    """Change a user.
+
+    Raises the problems `forbidden` where nobody has logged in and the change lets somebody in, or lets him do
+    more: a password, a role, the state `active`; `not-found`, `invalid`, and `conflict` for the last admin.
+    """
+    _require_login(principal, wanted.role, wanted.password, wanted.state)
     password = await _hashed(identities, wanted.password)
     values = wanted.values()
     async with identities.change() as connection:
@@ -169,6 +184,21 @@ async def set_first_password(identities: Identities, principal: Principal, new: 
         await sessions.revoke_all(connection, principal.user, now, but=principal.token)
         entry = audit.by(principal, "password.set", f"user:{principal.user}")
         await audit.record(connection, entry, now)
+
+
+def _require_login(
+    principal: Principal, role: Role | None, password: str | None, state: UserState | None = None
+) -> None:
+    """Raise the problem `forbidden` for what lets somebody in, or do more, where nobody has logged in.
+
+    Otherwise who finds an admin's token makes himself an admin, and stays one when the token is revoked.
+    """
+    if password is not None:
+        require_login(principal, "set a user's password")
+    if role not in {None, Role.USER}:
+        require_login(principal, f"give the role {role}")
+    if state is UserState.ACTIVE:
+        require_login(principal, "let a user in again")
 
 
 def _kept_elsewhere() -> HttpProblem:

@@ -24,6 +24,7 @@ LIVE = (Kind.JOB_STREAM, Kind.CLUSTER_STREAM)
 """For these a browser's cookie is good as well, as EventSource sends no header."""
 NARROW = (Kind.SELF, Kind.SELF_TOKENS, Kind.SELF_LOGIN, Kind.OWN_CREDENTIAL)
 """All that a token without scopes at clusters is good for."""
+OTHERWISE = (Asker.CHIEF, Asker.ROBOT)
 OPEN = (Kind.PUBLIC, Kind.PAGE_OPEN)
 WITHOUT_ROW = {*OPEN, Kind.PAGE_REFUSED}
 """The same for all askers."""
@@ -35,6 +36,7 @@ self, scope tokens   | 404    | ok    | ok    | 403    | ok        | ok        |
 self, by a login     | 404    | 403   | ok    | 403    | 403       | 403       | 403      | 403   | 403
 own credential       | 404    | own   | own   | 403    | own       | own       | own      | own   | own
 admin                | 404    | 403   | 403   | 403    | 403       | 403       | 403      | all   | 403
+admin, by a login    | 404    | 403   | 403   | 403    | 403       | 403       | 403      | 403   | 403
 clusters             | 404    | ok    | ok    | ok     | ok        | ok        | ok       | ok    | ok
 scopes beyond        | 404    | 403   | 422   | 403    | 403       | 403       | 403      | 403   | 403
 everybody's use      | 404    | 403   | 403   | 403    | 403       | ok        | ok       | ok    | 403
@@ -47,6 +49,14 @@ page, admin          | 404    | 403   | 403   | 403    | 403       | 403       |
 page, admin, again   | 404    | 403   | 403   | 403    | 403       | 403       | 403      | ok    | 403
 """
 """The same whatever the clusters are."""
+
+AS_ADMIN = """
+kind              | chief | robot
+self, by a login  | ok    | 403
+admin, by a login | all   | 403
+scopes beyond     | ok    | 403
+"""
+"""What differs for an admin who is known otherwise than by a personal token."""
 
 SHARED = """
 kind                 | absent | owner | login | reader | ungranted | bystander | operator | admin | client
@@ -136,12 +146,19 @@ def expected(tenancy: Tenancy, kind: Kind, asker: Asker) -> Expected:
         return Expected("403", "403", "403")
     cells = _table(COMMON).get(kind) or _table(SHARED if tenancy is Tenancy.SHARED else OWN)[kind]
     column = "owner" if asker in {Asker.MIXED, Asker.NARROW} else asker
+    if asker in OTHERWISE:
+        return _cell(_table(AS_ADMIN).get(kind, {}).get(asker, cells[Asker.ADMIN]), cells["absent"])
     return _cell(cells[column], cells["absent"])
 
 
 def of_clusters(kind: Kind) -> bool:
     """Return whether what is expected depends on the tenancy."""
     return kind in _table(SHARED)
+
+
+def is_as_admin(kind: Kind, asker: Asker) -> bool:
+    """Return whether an admin's answers are the same however he is known: ADMIN asks for all of them."""
+    return asker in OTHERWISE and (of_clusters(kind) or kind.startswith("page"))
 
 
 def kinds(tenancy: Tenancy) -> list[str]:

@@ -30,6 +30,8 @@ class Kind(StrEnum):
     """A token or a session of one's own."""
     ADMIN = "admin"
     """About users, groups and grants, which are an admin's business."""
+    ADMIN_LOGIN = "admin, by a login"
+    """Lets somebody in, or do more, also when the token is good no more: only a login may."""
     CLUSTERS = "clusters"
     """A list of what one may use."""
     CLUSTER = "cluster"
@@ -120,7 +122,7 @@ IDENTITY: dict[Key, Row] = {
     ("PATCH", "/v2/users/{user}"): Row(Kind.ADMIN, {"display": "x"}),
     ("DELETE", "/v2/users/{user}"): Row(Kind.ADMIN),
     ("GET", "/v2/clients"): Row(Kind.ADMIN),
-    ("POST", "/v2/clients"): Row(Kind.ADMIN, {"name": "{new}", "scopes": ["jobs:read"]}),
+    ("POST", "/v2/clients"): Row(Kind.ADMIN_LOGIN, {"name": "{new}", "scopes": ["jobs:read"]}),
     ("DELETE", "/v2/clients/{client}"): Row(Kind.ADMIN),
     ("GET", "/v2/groups"): Row(Kind.ADMIN),
     ("POST", "/v2/groups"): Row(Kind.ADMIN, {"name": "{new}"}),
@@ -289,6 +291,11 @@ NAMED = {
 CROSS_SITE = {"sec-fetch-site": "cross-site"}
 VARIANTS: dict[Key, Row] = {
     ("POST", "/v2/me/tokens#beyond"): Row(Kind.BEYOND, {"name": "x", "scopes": ["audit:read"]}),
+    ("POST", "/v2/users#password"): Row(Kind.ADMIN_LOGIN, {"name": "{new}", "password": PASSWORD}),
+    ("POST", "/v2/users#admin"): Row(Kind.ADMIN_LOGIN, {"name": "{new}", "role": "admin"}),
+    ("PATCH", "/v2/users/{user}#password"): Row(Kind.ADMIN_LOGIN, {"password": PASSWORD}),
+    ("PATCH", "/v2/users/{user}#operator"): Row(Kind.ADMIN_LOGIN, {"role": "operator"}),
+    ("PATCH", "/v2/users/{user}#active"): Row(Kind.ADMIN_LOGIN, {"state": "active"}),
     ("POST", f"{CLUSTER}/jobs#behind"): Row(
         Kind.AFTER, {"command": ["true"], "dependencies": ["afterok:{id}"]}
     ),

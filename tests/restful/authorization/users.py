@@ -52,6 +52,11 @@ class Asker(StrEnum):
     """An operator who was granted to use clusters, not to operate them."""
     OPERATOR = "operator"
     ADMIN = "admin"
+    """With a personal token of all scopes, as have all of these but who are named otherwise."""
+    CHIEF = "chief"
+    """An admin with an access token, behind a login by password."""
+    ROBOT = "robot"
+    """A service account with the role admin."""
     CLIENT = "client"
     """A service account, with an access token for its secret."""
     MIXED = "mixed"
@@ -66,6 +71,7 @@ ROLES = {
     "olga": Role.OPERATOR,
     "admin": Role.ADMIN,
     "work": Role.USER,
+    "robot": Role.ADMIN,
     "dora": Role.USER,
 }
 USER_OF = {
@@ -75,11 +81,16 @@ USER_OF = {
     Asker.BYSTANDER: "otto",
     Asker.OPERATOR: "olga",
     Asker.ADMIN: "admin",
+    Asker.CHIEF: "admin",
+    Asker.ROBOT: "robot",
     Asker.CLIENT: "work",
 }
 OTHER = "dave"
 """Whose objects are others' objects for everybody."""
-SERVICES = ("work",)
+SERVICES = ("work", "robot")
+ADMINS = (Asker.ADMIN, Asker.CHIEF, Asker.ROBOT)
+BY_LOGIN = (Asker.LOGIN, Asker.CLIENT, Asker.CHIEF, Asker.ROBOT, Asker.ENDED, Asker.OUTDATED)
+"""Who show an access token."""
 ENDED = (Asker.REVOKED, Asker.ENDED, Asker.OUTDATED)
 """Whose session on the page was ended."""
 
@@ -147,7 +158,7 @@ async def shown_by(identities: Identities, asker: Asker, user: UserRecord) -> Sh
     ended = {Asker.EXPIRED: {"expires": past}, **{each: {"revoked": past} for each in ENDED}}
     changed = ended.get(asker, {})
     session = await add_session(identities, user, **changed)
-    if asker in {Asker.LOGIN, Asker.CLIENT, Asker.ENDED, Asker.OUTDATED}:
+    if asker in BY_LOGIN:
         async with identities.database.read() as connection:
             now = await users.by_id(connection, user.id) or user
         then = replace(now, epoch=now.epoch - 1) if asker is Asker.OUTDATED else now

@@ -194,11 +194,11 @@ def _client(app: FastAPI, address: str) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(transport=transport, base_url="https://mc.example")
 
 
-def within(work: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine to its end, within a minute."""
+def within(work: Coroutine[Any, Any, Any], seconds: float = 60) -> Any:
+    """Run a coroutine to its end, within a minute unless it has more to do."""
 
     async def limited() -> Any:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(seconds):
             return await work
 
     return asyncio.run(limited())

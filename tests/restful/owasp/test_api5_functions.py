@@ -106,4 +106,4 @@ def test_admins_routes_are_for_admins() -> None:
     assert admins == {"users:read", "users:manage", "audit:read"}
     assert {
         row.kind for key, row in ROWS.items() if key[1].startswith(("/v2/users", "/v2/g", "/v2/audit"))
-    } == {Kind.ADMIN}
+    } == {Kind.ADMIN, Kind.ADMIN_LOGIN}

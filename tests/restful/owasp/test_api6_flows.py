@@ -105,6 +105,75 @@ async def _with_all_scopes(here: Any, user: Any) -> str:
     return str(answer.access)
 
 
+@pytest.mark.parametrize(
+    ("asker", "who"), [(Asker.ADMIN, "A personal token"), (Asker.ROBOT, "A service account")]
+)
+@pytest.mark.parametrize(
+    ("method", "path", "body", "act"),
+    [
+        ("POST", "/v2/users", {"name": "eve", "role": "admin"}, "give the role admin"),
+        ("POST", "/v2/users", {"name": "eve", "password": "y" * 12}, "set a user's password"),
+        ("PATCH", "/v2/users/{alice}", {"role": "admin"}, "give the role admin"),
+        ("PATCH", "/v2/users/{alice}", {"role": "operator"}, "give the role operator"),
+        ("PATCH", "/v2/users/{alice}", {"password": "y" * 12}, "set a user's password"),
+        ("PATCH", "/v2/users/{alice}", {"state": "active"}, "let a user in again"),
+        ("POST", "/v2/clients", {"name": "eve", "scopes": ["jobs:read"]}, "make a service account"),
+    ],
+)
+def test_an_admins_token_lets_nobody_in_for_later(
+    tmp_path: Path, asker: Asker, who: str, method: str, path: str, body: Any, act: str
+) -> None:
+    """Who finds it would make an admin of his own, and stay one when it is revoked."""
+
+    async def work() -> Any:
+        async with opened(tmp_path) as here:
+            token = (await shown(here, asker)).bearer
+            where = path.format(alice=here.users["alice"].id)
+            return await here.ask(Sent(method, where, bearer(token), body=body))
+
+    answer = within(work())
+    assert (answer.status, answer.json()["detail"]) == (403, f"{who} may not {act}: log in.")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/v2/users", {"name": "eve"}, 201),
+        ("PATCH", "/v2/users/{alice}", {"state": "locked"}, 200),
+        ("PATCH", "/v2/users/{alice}", {"role": "user", "display": "Alice"}, 200),
+        ("DELETE", "/v2/users/{carol}", None, 204),
+    ],
+)
+def test_an_admins_token_does_what_lets_nobody_in(
+    tmp_path: Path, method: str, path: str, body: Any, status: int
+) -> None:
+    async def work() -> Any:
+        async with opened(tmp_path) as here:
+            token = (await shown(here, Asker.ADMIN)).bearer
+            where = path.format(**{name: each.id for name, each in here.users.items()})
+            return (await here.ask(Sent(method, where, bearer(token), body=body))).status
+
+    assert within(work()) == status
+
+
+def test_a_service_account_gets_no_scope_that_its_maker_has_not(tmp_path: Path) -> None:
+    """Also behind a login, where that was for fewer scopes."""
+
+    async def work() -> list[Any]:
+        async with opened(tmp_path) as here:
+            admin, found = here.users["admin"], []
+            narrow = frozenset({"users:manage", "jobs:read"})
+            login = await token_answers.after_login(here.identities, admin, narrow, CALLER)
+            for scope in ("jobs:read", "audit:read"):
+                body = {"name": f"c-{scope[:4]}", "role": "admin", "scopes": [scope]}
+                answer = await here.ask(Sent("POST", "/v2/clients", bearer(login.access), body=body))
+                found.append((answer.status, answer.json().get("errors")))
+            return found
+
+    beyond = {"path": "/scopes", "message": "beyond what this login may do: 'audit:read'"}
+    assert within(work()) == [(201, None), (422, [beyond])]
+
+
 def test_a_service_account_makes_no_personal_token(tmp_path: Path) -> None:
     async def work() -> Any:
         async with opened(tmp_path) as here:

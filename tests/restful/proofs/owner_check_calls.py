@@ -35,6 +35,7 @@ ELSEWHERE = {
         "identity/user_changes.py",
         "require_login",
     ): "of the first password: the page alone asks, with a cookie",
+    ("identity/login_links.py", "require_login"): "the same",
     ("routes/access.py", "same_origin"): "without a login: tests/restful/routes/test_loopback.py",
     ("page/browser_sessions.py", "require_same_origin"): "in the list as what it compares",
     ("identity/web_sessions.py", "revoke_family"): "ends the session of the cookie itself",

@@ -343,6 +343,17 @@ CREDENTIALS = [
         "pass",
         "/v2/me/password",
     ),
+    Mutant(
+        "identity/user_changes.py",
+        'require_login(principal, "make a service account")',
+        "pass",
+        "/v2/clients",
+    ),
+    Mutant(
+        "identity/user_changes.py", 'require_login(principal, "set a user\'s password")', "pass", "#password"
+    ),
+    Mutant("identity/user_changes.py", 'require_login(principal, f"give the role {role}")', "pass", "#admin"),
+    Mutant("identity/user_changes.py", 'require_login(principal, "let a user in again")', "pass", "#active"),
     Mutant("identity/login_requirement.py", "if not principal.logged_in:", "if False:", "/v2/me"),
     Mutant(
         "identity/principal.py",
