@@ -11,6 +11,7 @@ from restful.compat.refusals import DENIED, CompatRefusal
 from restful.identity import logins, token_answers
 from restful.identity.identities import Identities
 from restful.identity.scopes import BY_ROLE
+from restful.identity.token_answers import OAuthError
 from restful.routes.access import IdentitiesHere, anonymous, caller_of
 
 router = APIRouter(
@@ -63,5 +64,8 @@ async def _issued(request: Request, identities: Identities, given: LoginCredenti
         user = await logins.authenticate(identities, given.user, given.password, caller)
     if user is None:
         return refused(CompatRefusal(400, DENIED), NO_STORE)
-    answer = await token_answers.after_login(identities, user, BY_ROLE[user.role], caller)
+    try:
+        answer = await token_answers.after_login(identities, user, BY_ROLE[user.role], caller)
+    except OAuthError:
+        return refused(CompatRefusal(400, DENIED), NO_STORE)
     return json_answer({"access_token": answer.access, "token_type": "Bearer"}, headers=NO_STORE)

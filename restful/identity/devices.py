@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from restful import audit
 from restful.audit import AuditEntry
 from restful.errors import FieldError, HttpProblem
-from restful.identity import device_flow, token_answers, token_format
+from restful.identity import current_logins, device_flow, token_answers, token_format
 from restful.identity.device_flow import DeviceState, PollState
 from restful.identity.login_requirement import require_login
 from restful.identity.scopes import parse, write
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ERRORS = {
     "authorization_pending": "the user has not approved the code yet",
     "slow_down": "polled too early; wait five seconds longer from now on",
-    "access_denied": "the user denied the code",
+    "access_denied": "the user denied the code, or his logins were ended",
     "expired_token": "the code has expired; ask for another",
     "invalid_grant": "the code was used before",
 }
@@ -88,6 +88,7 @@ async def decide(identities: Identities, principal: Principal, typed: str, *, ap
     require_login(principal, "log in a device")
     now = identities.now()
     async with identities.database.write() as connection:
+        await current_logins.require_principal(connection, principal)
         code = _pending(await device_codes.by_user_code(connection, device_flow.written_code(typed)), now)
         state = DeviceState.APPROVED if approve else DeviceState.DENIED
         # A device gets no more than the login that approves it has.

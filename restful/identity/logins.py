@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from restful import audit
 from restful.audit import AuditEntry
 from restful.errors import HttpProblem
-from restful.identity import backoff, linked_users
+from restful.identity import backoff, current_logins, linked_users
 from restful.identity.addresses import counted_as
 from restful.identity.passwords import PasswordCheck
 from restful.store import login_failures, sessions, users
@@ -81,7 +81,9 @@ async def _elsewhere(
         if await each.authenticate(name, password):
             user = await linked_users.find_or_make(identities, each.issuer, name, name, caller.address)
             if user is not None:
-                return _Attempt(user, attempt.keys), PasswordCheck(right=True)
+                # As he was when the password was sent: what was changed while it was compared counts.
+                known = attempt.user if attempt.user is not None and attempt.user.id == user.id else user
+                return _Attempt(known, attempt.keys), PasswordCheck(right=True)
     return attempt, refused
 
 
@@ -127,7 +129,8 @@ async def _finish(
     caller: Caller,
 ) -> UserRecord | None:
     user, now = attempt.user, identities.now()
-    good = user is not None and check.right and user.state is UserState.ACTIVE
+    current = user is not None and await current_logins.is_current(connection, user)
+    good = current and check.right
     for key in attempt.keys:
         failures = await login_failures.read(connection, key)
         if not good:
@@ -136,13 +139,20 @@ async def _finish(
             failures = backoff.LoginFailures() if key.name else backoff.forgiven(failures, now)
         await login_failures.write(connection, key, failures)
     if user is None or not good:
-        reason = "password" if not check.right else f"state {user.state if user is not None else ''}"
+        reason = _reason(user, check)
         await audit.record(connection, _entry(user, caller, "denied", f"reason={reason}"), now)
         return None
     if new is not None:
         await users.change(connection, user.id, {"password": new}, end=False)
     await audit.record(connection, _entry(user, caller, "ok", "by password"), now)
     return user
+
+
+def _reason(user: UserRecord | None, check: PasswordCheck) -> str:
+    """Return why a login was refused."""
+    if not check.right or user is None:
+        return "password"
+    return "changed meanwhile" if user.state is UserState.ACTIVE else f"state {user.state}"
 
 
 def _entry(user: UserRecord | None, caller: Caller, outcome: str, detail: str) -> AuditEntry:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from restful import audit
 from restful.audit import AuditEntry
 from restful.errors import FieldError, HttpProblem
-from restful.identity import token_format
+from restful.identity import current_logins, token_format
 from restful.identity.login_requirement import require_login
 from restful.identity.scopes import SCOPES, quoted, write
 from restful.identity.token_format import TokenKind
@@ -52,6 +52,7 @@ async def create(identities: Identities, principal: Principal, wish: TokenWish) 
     now = identities.now()
     new = made(identities, principal.user, wish, CredentialKind.PERSONAL)
     async with identities.change() as connection:
+        await current_logins.require_principal(connection, principal)
         if await tokens.count(connection, principal.user, now) >= identities.settings.tokens_per_user:
             limit = identities.settings.tokens_per_user
             raise HttpProblem("conflict", f"A user has at most {limit} personal tokens: revoke one.")

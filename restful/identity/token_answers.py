@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from restful import audit
 from restful.audit import AuditEntry
-from restful.identity import refresh, token_format
+from restful.errors import HttpProblem
+from restful.identity import current_logins, refresh, token_format
 from restful.identity.addresses import counted_as
 from restful.identity.refresh import RefreshOutcome, RefreshState
 from restful.identity.scopes import BY_ROLE, effective, parse, quoted
@@ -63,11 +64,19 @@ def requested(text: str | None, user: UserRecord) -> frozenset[str]:
 async def after_login(
     identities: Identities, user: UserRecord, scopes: frozenset[str], caller: Caller
 ) -> TokenAnswer:
-    """Return the tokens of a user who has just logged in: the first of a family."""
+    """Return the tokens of a user who has just logged in: the first of a family.
+
+    Raises OAuthError if his logins have ended meanwhile.
+    """
     token = identities.new_token(TokenKind.REFRESH)
     family = identities.new_id()
-    async with identities.database.write() as connection:
-        await sessions.add(connection, _session(identities, token, family, user.id, scopes, caller))
+    try:
+        async with identities.database.write() as connection:
+            await current_logins.require_user(connection, user)
+            await sessions.add(connection, _session(identities, token, family, user.id, scopes, caller))
+    except HttpProblem as problem:
+        await current_logins.record_refusal(identities, user, caller)
+        raise _invalid(problem.detail) from problem
     access = await identities.access_token(user, family, scopes, caller.client)
     return TokenAnswer(access, int(identities.settings.access_lifetime), effective(scopes, user.role), token)
 

@@ -9,11 +9,11 @@ from sqlalchemy.exc import IntegrityError
 
 from restful import audit
 from restful.errors import FieldError, HttpProblem
-from restful.identity import logins, personal_tokens
+from restful.identity import current_logins, logins, personal_tokens, session_changes
 from restful.identity.login_requirement import require_login
 from restful.identity.principal import Role
 from restful.identity.scopes import BY_ROLE
-from restful.store import sessions, tokens, users
+from restful.store import tokens, users
 from restful.store.tokens import CredentialKind
 from restful.store.users import UserKind, UserRecord, UserState
 
@@ -46,6 +46,9 @@ class UserChange:
     display: str | None = None
     email: str | None = None
     password: str | None = field(default=None, repr=False)
+    keep_tokens: bool = False
+    """Whether his personal tokens stay good behind another password: it may be another one as the old one was
+    lost, and who found that has made tokens."""
 
     def values(self) -> dict[str, object]:
         """Return the columns without the password."""
@@ -63,6 +66,7 @@ async def create(identities: Identities, principal: Principal, new: NewUser) -> 
     user = _user(identities, new, UserKind.USER, await _hashed(identities, new.password))
     try:
         async with identities.change() as connection:
+            await current_logins.require_principal(connection, principal)
             await users.add(connection, user)
             detail = audit.fields({"name": user.name, "role": user.role})
             entry = audit.by(principal, "user.create", f"user:{user.id}", detail=detail)
@@ -87,6 +91,7 @@ async def create_client(
     secret = personal_tokens.made(identities, user.id, wish, CredentialKind.CLIENT)
     try:
         async with identities.change() as connection:
+            await current_logins.require_principal(connection, principal)
             await users.add(connection, user)
             await tokens.add(connection, secret.record)
             detail = audit.fields({"name": user.name, "role": user.role, "scopes": sorted(wish.scopes)})
@@ -109,6 +114,7 @@ async def change(
     password = await _hashed(identities, wanted.password)
     values = wanted.values()
     async with identities.change() as connection:
+        await current_logins.require_principal(connection, principal)
         before = await _existing(connection, user, kind)
         if wanted.role not in {None, Role.ADMIN} or wanted.state not in {None, UserState.ACTIVE}:
             await _keep_an_admin(connection, user)
@@ -119,7 +125,9 @@ async def change(
         await users.change(connection, user, stored, end=ends)
         now = identities.now()
         if password is not None or wanted.state not in {None, UserState.ACTIVE}:
-            await sessions.revoke_all(connection, user, now)
+            await session_changes.end_all(connection, user, now)
+        if password is not None and not wanted.keep_tokens:
+            await tokens.revoke_all(connection, user, now)
         changed = [*values, *(["password"] if password is not None else [])]
         shown = {name: value for name, value in values.items() if name in {"role", "state"}}
         detail = audit.fields({"changed": sorted(changed), **shown})
@@ -142,9 +150,15 @@ async def remove(identities: Identities, principal: Principal, user: str, kind: 
 
 
 async def change_password(
-    identities: Identities, principal: Principal, current: str, new: str, caller: Caller
+    identities: Identities,
+    principal: Principal,
+    current: str,
+    new: str,
+    caller: Caller,
+    *,
+    revoke_tokens: bool = False,
 ) -> None:
-    """Change one's own password; all sessions end but the one that asks.
+    """Change one's own password; all sessions end but the one that asks, personal tokens if that is wanted.
 
     Raises the problems `forbidden` where nobody has logged in, the current one is wrong, or it is not kept
     here: who logs in elsewhere would outlive his account there. `invalid`, and those of a login.
@@ -156,12 +170,16 @@ async def change_password(
         raise HttpProblem("forbidden", "The current password is wrong.", (error,))
     hashed = await _hashed(identities, new)
     async with identities.change() as connection:
+        await current_logins.require_principal(connection, principal)
         now, user = identities.now(), await users.by_id(connection, principal.user)
         if user is None or user.password is None or await users.linked(connection, principal.user):
             raise _kept_elsewhere()
         await users.change(connection, principal.user, {"password": hashed}, end=True)
-        await sessions.revoke_all(connection, principal.user, now, but=principal.token)
-        entry = audit.by(principal, "password.change", f"user:{principal.user}")
+        await session_changes.end_all(connection, principal.user, now, but=principal.token)
+        if revoke_tokens:
+            await tokens.revoke_all(connection, principal.user, now)
+        detail = audit.fields({"tokens": "revoked" if revoke_tokens else "kept"})
+        entry = audit.by(principal, "password.change", f"user:{principal.user}", detail=detail)
         await audit.record(connection, entry, now)
 
 
@@ -175,13 +193,14 @@ async def set_first_password(identities: Identities, principal: Principal, new: 
     identities.passwords.require_good(new, "/new")
     hashed = await _hashed(identities, new)
     async with identities.change() as connection:
+        await current_logins.require_principal(connection, principal)
         now, user = identities.now(), await users.by_id(connection, principal.user)
         if user is None or user.password is not None:
             raise HttpProblem("conflict", "You have a password: state it to change it.")
         if await users.linked(connection, principal.user):
             raise _kept_elsewhere()
         await users.change(connection, principal.user, {"password": hashed}, end=True)
-        await sessions.revoke_all(connection, principal.user, now, but=principal.token)
+        await session_changes.end_all(connection, principal.user, now, but=principal.token)
         entry = audit.by(principal, "password.set", f"user:{principal.user}")
         await audit.record(connection, entry, now)
 

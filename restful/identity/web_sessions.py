@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from restful import audit
 from restful.audit import AuditEntry
-from restful.identity import token_format
+from restful.errors import HttpProblem
+from restful.identity import current_logins, token_format
 from restful.identity.addresses import counted_as
 from restful.identity.caller import Caller
 from restful.identity.principal import Role
@@ -35,14 +36,27 @@ class WebSession:
 
 
 async def open_session(identities: Identities, user: UserRecord, caller: Caller) -> WebSession:
-    """Return a new session of a user who has just logged in; an older cookie of this browser is not kept."""
+    """Return a new session of a user who has just logged in; an older cookie of this browser is not kept.
+
+    Raises the problem `forbidden` if his logins have ended meanwhile.
+    """
+    try:
+        async with identities.database.write() as connection:
+            await current_logins.require_user(connection, user)
+            return await _opened(identities, connection, user, caller)
+    except HttpProblem:
+        await current_logins.record_refusal(identities, user, caller)
+        raise
+
+
+async def _opened(
+    identities: Identities, connection: AsyncConnection, user: UserRecord, caller: Caller
+) -> WebSession:
     cookie = identities.new_token(TokenKind.SESSION)
     lifetime = identities.settings.session_idle
     record = _record(identities, cookie, user.id, SessionKind.WEB, lifetime, caller)
-    async with identities.database.write() as connection:
-        before = identities.now() - identities.settings.session_memory
-        await sessions.purge(connection, before)
-        await sessions.add(connection, record)
+    await sessions.purge(connection, identities.now() - identities.settings.session_memory)
+    await sessions.add(connection, record)
     return WebSession(record, cookie)
 
 
@@ -94,7 +108,7 @@ async def redeem(identities: Identities, token: str, caller: Caller) -> WebSessi
             return None
         entry = AuditEntry(user.id, link.id, caller.address, "login", f"user:{user.id}", detail="by link")
         await audit.record(connection, entry, now)
-    return await open_session(identities, user, caller)
+        return await _opened(identities, connection, user, caller)
 
 
 async def first_admin_link(identities: Identities) -> str | None:

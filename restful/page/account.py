@@ -64,7 +64,10 @@ async def password(
     try:
         _require_same(new, form.one("again"))
         if current:
-            await user_changes.change_password(identities, principal, current, new, caller)
+            revoke = form.one("revoke_tokens") == "yes"
+            await user_changes.change_password(
+                identities, principal, current, new, caller, revoke_tokens=revoke
+            )
         else:
             await user_changes.set_first_password(identities, principal, new)
     except HttpProblem as problem:

@@ -40,11 +40,11 @@ async def login(request: Request, form: OwnForm, identities: IdentitiesHere, cal
     name = form.one("name")
     try:
         user = await logins.authenticate(identities, name, form.one("password"), caller)
+        if user is None:
+            return _refused(request, form, [logins.REFUSED], HttpProblem("forbidden"))
+        session = await web_sessions.open_session(identities, user, caller)
     except HttpProblem as problem:
         return _refused(request, form, words(problem), problem)
-    if user is None:
-        return _refused(request, form, [logins.REFUSED], HttpProblem("forbidden"))
-    session = await web_sessions.open_session(identities, user, caller)
     return await _logged_in(request, session, next_path(form.one("next")))
 
 

@@ -14,7 +14,7 @@ from restful.page.browser_sessions import policy_of
 from restful.page.forms import next_path
 from restful.page.login import end_former, login_page
 from restful.page.page_route import PageRoute
-from restful.page.responses import page, see_other, sentence
+from restful.page.responses import page, see_other, sentence, words
 from restful.routes.access import anonymous, caller_of, identities_of
 from restful.routes.asker import services_of
 
@@ -46,10 +46,12 @@ async def callback(request: Request) -> Response:
     kept = policy.attempt.value(request.headers.get("cookie", ""))
     try:
         user, path = await logins.finish(query, kept, caller.address)
+        session = await web_sessions.open_session(identities, user, caller)
     except OidcError as error:
         answer = login_page(request, "/", problem=_words(error), status=403)
+    except HttpProblem as problem:
+        answer = login_page(request, "/", problem=words(problem), status=problem.status)
     else:
-        session = await web_sessions.open_session(identities, user, caller)
         await end_former(request)
         answer = _onward(next_path(path), secure=policy.secure)
         answer.headers.append("set-cookie", policy.header(session.cookie))

@@ -35,6 +35,8 @@ class PasswordChange(RequestBody):
 
     current: SecretStr = Field(max_length=1024)
     new: SecretStr = Field(max_length=1024)
+    revoke_tokens: bool = False
+    """Whether one's personal tokens are revoked as well: who knew the old password may have made one."""
 
 
 class TokenRequest(RequestBody):
@@ -115,9 +117,14 @@ async def read(principal: AnyToken, identities: IdentitiesHere) -> Me:
 async def change_password(
     principal: AnyToken, identities: IdentitiesHere, caller: CallerHere, body: PasswordChange
 ) -> None:
-    """Change one's password: all other sessions end, and access tokens are to be refreshed."""
+    """Change one's password: all other sessions end, and access tokens are to be refreshed.
+
+    Personal tokens stay good unless they are to be revoked.
+    """
     current, new = body.current.get_secret_value(), body.new.get_secret_value()
-    await user_changes.change_password(identities, principal, current, new, caller)
+    await user_changes.change_password(
+        identities, principal, current, new, caller, revoke_tokens=body.revoke_tokens
+    )
 
 
 @router.get("/sessions")

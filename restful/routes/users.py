@@ -48,6 +48,8 @@ class UserPatch(RequestBody):
     display: DisplayName | None = None
     email: MailAddress | None = None
     password: SecretStr | None = None
+    keep_tokens: bool = False
+    """Whether his personal tokens stay good behind another password; else they are revoked."""
 
 
 class ClientRequest(RequestBody):
@@ -146,8 +148,12 @@ async def read_user(user: ObjectId, _: ReaderHere, identities: IdentitiesHere) -
 async def change_user(
     user: ObjectId, admin: AdminHere, identities: IdentitiesHere, body: UserPatch
 ) -> UserView:
-    """Change a user; another role, state or password ends his access tokens."""
-    wanted = UserChange(body.role, body.state, body.display, body.email, _secret(body.password))
+    """Change a user; another role, state or password ends his access tokens.
+
+    Another password ends all his logins, and revokes his personal tokens unless they are to be kept.
+    """
+    password = _secret(body.password)
+    wanted = UserChange(body.role, body.state, body.display, body.email, password, body.keep_tokens)
     return _user(await user_changes.change(identities, admin, user, UserKind.USER, wanted))
 
 

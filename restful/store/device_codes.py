@@ -98,6 +98,12 @@ async def change(connection: AsyncConnection, sha256: str, **values: object) -> 
     await connection.execute(update(DEVICE_CODES).where(DEVICE_CODES.c.hash == sha256).values(**values))
 
 
+async def withdraw(connection: AsyncConnection, user: str) -> None:
+    """Deny the codes that a user has approved, and that no device has used yet."""
+    approved = (DEVICE_CODES.c.user == user, DEVICE_CODES.c.state == DeviceState.APPROVED)
+    await connection.execute(update(DEVICE_CODES).where(*approved).values(state=DeviceState.DENIED))
+
+
 async def purge(connection: AsyncConnection, now: float) -> None:
     """Delete the codes that have expired."""
     await connection.execute(delete(DEVICE_CODES).where(DEVICE_CODES.c.expires < now))

@@ -87,7 +87,8 @@ async def make_link(user: ObjectId, sent: AdminForm, identities: IdentitiesHere)
 @router.post("/{user}/reset")
 async def reset_password(user: ObjectId, sent: AdminForm, identities: IdentitiesHere) -> Response:
     """Take a user's password away, and show a link behind which he sets another one."""
-    return await _link(sent, identities, user, reset=True)
+    keep = sent.form.one("keep_tokens") == "yes"
+    return await _link(sent, identities, user, reset=True, keep_tokens=keep)
 
 
 @router.post("/{user}/delete")
@@ -146,9 +147,13 @@ async def _refused(sent: PostedForm, identities: Identities, user: str, problem:
     return await user_page(sent.session, identities, user, refused(sent.form, problem))
 
 
-async def _link(sent: PostedForm, identities: Identities, user: str, *, reset: bool) -> Response:
+async def _link(
+    sent: PostedForm, identities: Identities, user: str, *, reset: bool, keep_tokens: bool = False
+) -> Response:
     try:
-        token = await login_links.for_user(identities, sent.session.principal, user, reset=reset)
+        token = await login_links.for_user(
+            identities, sent.session.principal, user, reset=reset, keep_tokens=keep_tokens
+        )
     except HttpProblem as problem:
         return await _refused(sent, identities, user, problem)
     async with identities.database.read() as connection:
@@ -159,6 +164,7 @@ async def _link(sent: PostedForm, identities: Identities, user: str, *, reset: b
         "link": f"{identities.settings.issuer}/login/link?token={token}",
         "minutes": round(identities.settings.link_lifetime / 60),
         "reset": reset,
+        "keep_tokens": keep_tokens,
     }
     return page("admin/link.html", values, 201)
 

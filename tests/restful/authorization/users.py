@@ -161,8 +161,11 @@ async def shown_by(identities: Identities, asker: Asker, user: UserRecord) -> Sh
     if asker in BY_LOGIN:
         async with identities.database.read() as connection:
             now = await users.by_id(connection, user.id) or user
-        then = replace(now, epoch=now.epoch - 1) if asker is Asker.OUTDATED else now
-        answer = await token_answers.after_login(identities, then, BY_ROLE[user.role], CALLER)
+        if asker is Asker.OUTDATED:
+            then = replace(now, epoch=now.epoch - 1)
+            bearer = await identities.access_token(then, session.session, BY_ROLE[user.role], "matrix")
+            return replace(session, bearer=bearer)
+        answer = await token_answers.after_login(identities, now, BY_ROLE[user.role], CALLER)
         if asker is Asker.ENDED:
             await token_answers.revoke(identities, answer.refresh, CALLER)
         return replace(session, bearer=answer.access)

@@ -130,7 +130,7 @@ def test_who_is_disabled_is_logged_out_until_he_is_enabled(tmp_path: Path) -> No
                 assert refused.status_code == 409
                 assert f"The user is {state}, and a link would not log him in." in refused.text
                 assert (await act(root, user, "state", state="active")).status_code == 303
-                await enter(page, found["alice"], user)
+                await enter(page, found["alice"], await stored(page, "alice"))
                 assert (await found["alice"].get("/account")).status_code == 200
             wrong = await act(root, user, "state", state="king")
             assert wrong.status_code == 422
@@ -146,6 +146,7 @@ def test_a_password_is_reset(tmp_path: Path) -> None:
             made = await act(found["root"], user, "reset")
             assert made.status_code == 201
             assert "His password is taken away, and his logins have ended." in made.text
+            assert "His personal tokens are revoked." in made.text
             assert (await stored(page, "alice")).password is None
             assert (await found["alice"].get("/account")).status_code == 303
             assert (
