@@ -21,8 +21,12 @@ class IdentitySettings:
     """Of a JWT. It is checked without the database, so it is short."""
     refresh_lifetime: float = 30 * DAY
     """Of a refresh token that is not used: a month's holiday without a new login."""
+    family_lifetime: float = 90 * DAY
+    """Of all refresh tokens that follow one login: who has stolen one and uses it is out after that time."""
     session_idle: float = 12 * 3600.0
-    """After which a browser's session ends: a working day."""
+    """After which a browser's session ends that is not used: a working day."""
+    session_lifetime: float = 7 * DAY
+    """After which it ends however it is used (OWASP: absolute timeout): who has copied its cookie is out."""
     link_lifetime: float = 900.0
     """Of a link that logs in once: it is typed off a terminal."""
     token_lifetime: float = 90 * DAY

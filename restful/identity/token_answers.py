@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from restful import audit
@@ -111,18 +111,20 @@ async def _judged(
     identities: Identities, connection: AsyncConnection, stored: SessionRecord, token: str, caller: Caller
 ) -> RefreshOutcome:
     """Judge a refresh token, and store its successor if it gets one."""
-    now = identities.now()
-    family_alive = await sessions.alive(connection, stored.family)
-    outcome = refresh.judge(_state(stored, family_alive), caller.client, caller.fingerprint, now)
+    now, first = identities.now(), await sessions.by_id(connection, stored.family)
+    family_alive = first is not None and first.revoked is None
+    end = (first or stored).created + identities.settings.family_lifetime
+    outcome = refresh.judge(_state(stored, family_alive, end), caller.client, caller.fingerprint, now)
     if outcome is not RefreshOutcome.ROTATE:
         return outcome
     if not await sessions.use(connection, stored.id, caller.fingerprint, now):
         # Another replica was faster, or the family has just been revoked.
         again = await sessions.by_digest(connection, SessionKind.REFRESH, stored.sha256)
-        return refresh.judge(_state(again or stored, family_alive), caller.client, caller.fingerprint, now)
+        state = _state(again or stored, family_alive, end)
+        return refresh.judge(state, caller.client, caller.fingerprint, now)
     successor = refresh.successor(token, _key(identities))
     session = _session(identities, successor, stored.family, stored.user, stored.scopes, caller, stored.id)
-    await sessions.add(connection, session)
+    await sessions.add(connection, replace(session, expires=min(session.expires, end)))
     return outcome
 
 
@@ -178,10 +180,11 @@ def _narrowed(scopes: frozenset[str], wanted: str | None) -> frozenset[str]:
     return frozenset(wanted.split())
 
 
-def _state(stored: SessionRecord, family_alive: bool) -> RefreshState:
+def _state(stored: SessionRecord, family_alive: bool, end: float) -> RefreshState:
+    """Return what is known of a refresh token; `end` is that of its family."""
     return RefreshState(
         client=stored.client,
-        expires=stored.expires,
+        expires=min(stored.expires, end),
         used_at=stored.used_at,
         used_by=stored.used_by,
         revoked=stored.revoked is not None or not family_alive,

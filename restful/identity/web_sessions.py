@@ -53,7 +53,7 @@ async def _opened(
     identities: Identities, connection: AsyncConnection, user: UserRecord, caller: Caller
 ) -> WebSession:
     cookie = identities.new_token(TokenKind.SESSION)
-    lifetime = identities.settings.session_idle
+    lifetime = min(identities.settings.session_idle, identities.settings.session_lifetime)
     record = _record(identities, cookie, user.id, SessionKind.WEB, lifetime, caller)
     await sessions.purge(connection, identities.now() - identities.settings.session_memory)
     await sessions.add(connection, record)
@@ -61,17 +61,23 @@ async def _opened(
 
 
 async def find(identities: Identities, cookie: str) -> SessionRecord | None:
-    """Return the session of a cookie, which goes on for another idle time; None if it has ended."""
+    """Return the session of a cookie, which goes on for another idle time; None if it has ended.
+
+    It ends some time after its login, however it is used.
+    """
     if token_format.kind_of(cookie) is not TokenKind.SESSION:
         return None
     digest = token_format.digest(cookie)
     record = await identities.authority.session(SessionKind.WEB, digest)
     now, settings = identities.now(), identities.settings
-    if record is None or record.revoked is not None or now >= record.expires:
+    if record is None or record.revoked is not None:
+        return None
+    end = record.created + settings.session_lifetime
+    if now >= min(record.expires, end):
         return None
     if identities.authority.due(f"session {record.id}", settings.last_used_interval):
         async with identities.database.write() as connection:
-            await sessions.touch(connection, record.id, now, now + settings.session_idle)
+            await sessions.touch(connection, record.id, now, min(now + settings.session_idle, end))
         identities.authority.drop(("session", digest))
     return record
 

@@ -113,6 +113,12 @@ async def by_digest(connection: AsyncConnection, kind: SessionKind, sha256: str)
     return None if row is None else _record(row)
 
 
+async def by_id(connection: AsyncConnection, session: str) -> SessionRecord | None:
+    """Return a session, also a revoked one: of a family, by its id, the first refresh token; or None."""
+    row = (await connection.execute(select(SESSIONS).where(SESSIONS.c.id == session))).one_or_none()
+    return None if row is None else _record(row)
+
+
 async def alive(connection: AsyncConnection, family: str) -> bool:
     """Return whether a family, or a cookie, is known and not revoked."""
     where = (SESSIONS.c.id == family, SESSIONS.c.revoked.is_(None))

@@ -9,11 +9,12 @@ from fastapi import Depends, FastAPI
 from restful.identity import web_sessions
 from restful.identity.principal import Principal, Role
 from restful.routes.access import requires
-from restful.store import users
+from restful.store import sessions, users
 from tests.restful.identity import service
 from tests.restful.identity.service import Service, caller, within
 
 IDLE = 12 * 3600
+DAY = 86_400
 
 
 def with_stream(here: Service) -> FastAPI:
@@ -103,6 +104,54 @@ def test_a_session_goes_on_while_it_is_used(tmp_path: Path) -> None:
             return found
 
     assert within(work()) == [True, True, False]
+
+
+def test_a_session_ends_a_week_after_its_login_however_it_is_used(tmp_path: Path) -> None:
+    async def work() -> Any:
+        async with service.opened(tmp_path) as here:
+            alice = await here.add_user("alice")
+            session = await web_sessions.open_session(here.identities, alice, caller())
+            found = []
+            for _ in range(15):
+                here.clock.time += IDLE - 1
+                record = await web_sessions.find(here.identities, session.cookie)
+                found.append(record is not None)
+            async with here.identities.database.read() as connection:
+                stored = await sessions.by_id(connection, session.record.id)
+            return found, stored and stored.expires - stored.created
+
+    assert within(work()) == ([*[True] * 14, False], 7 * DAY)
+
+
+def test_a_session_lives_no_longer_than_is_set_now(tmp_path: Path) -> None:
+    """Also one of before the setting was changed."""
+
+    async def work() -> Any:
+        async with service.opened(tmp_path) as here:
+            alice = await here.add_user("alice")
+            session = await web_sessions.open_session(here.identities, alice, caller())
+            again = service.replica(here.identities.database, here.clock, number=1, session_lifetime=3600.0)
+            here.clock.time += 3600
+            return [
+                await web_sessions.find(each.identities, session.cookie) is not None for each in (here, again)
+            ]
+
+    assert within(work()) == [True, False]
+
+
+def test_refresh_tokens_end_a_while_after_their_login_however_they_are_used(tmp_path: Path) -> None:
+    async def work() -> Any:
+        async with service.opened(tmp_path) as here:
+            await here.add_user("alice")
+            refresh, found = (await here.login("alice"))["refresh_token"], []
+            for _ in range(4):
+                here.clock.time += 25 * DAY
+                answer = (await here.token(grant_type="refresh_token", refresh_token=refresh)).json()
+                refresh = answer.get("refresh_token", refresh)
+                found.append(answer.get("error_description", "good"))
+            return found
+
+    assert within(work()) == ["good", "good", "good", "the refresh token has expired"]
 
 
 def test_who_logs_out_is_out(tmp_path: Path) -> None:
@@ -248,11 +297,11 @@ def test_a_user_of_that_name_does_not_become_an_admin(tmp_path: Path) -> None:
 
 def test_old_sessions_are_forgotten_and_families_that_go_on_are_not(tmp_path: Path) -> None:
     async def work() -> Any:
-        async with service.opened(tmp_path) as here:
+        async with service.opened(tmp_path, family_lifetime=400 * DAY) as here:
             alice = await here.add_user("alice")
             refresh = (await here.login("alice"))["refresh_token"]
             for _ in range(8):
-                here.clock.time += 29 * 86_400
+                here.clock.time += 29 * DAY
                 form = {"grant_type": "refresh_token", "refresh_token": refresh}
                 refresh = (await here.token(**form)).json()["refresh_token"]
             await web_sessions.open_session(here.identities, alice, caller())

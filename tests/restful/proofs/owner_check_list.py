@@ -298,14 +298,14 @@ TOKENS = [
     ),
     Mutant(
         "identity/web_sessions.py",
-        "record.revoked is not None or now >= record.expires",
-        "now >= record.expires",
+        "if record is None or record.revoked is not None:",
+        "if record is None:",
         "/device",
     ),
     Mutant(
         "identity/web_sessions.py",
-        "or record.revoked is not None or now >= record.expires",
-        "or record.revoked is not None",
+        "if now >= min(record.expires, end):",
+        "if now >= end:",
         "/device",
     ),
     Mutant(
