@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,25 @@ if TYPE_CHECKING:
     from restful.identity.identities import Identities
 
 NAME = re.compile(r"[a-z_][a-z0-9_.@-]{0,62}")
+"""What users are called whom an admin makes, or whom the machine has as an account."""
+PROVIDER_PREFIX = "oidc:"
+"""What a provider's users are called begins so. There they may choose their names; here such a name must not
+be that of an account of the machine, or of whom an admin has made. Neither has a colon (passwd(5))."""
+NAME_LENGTH = 63
+
+
+def name_from_provider(issuer: str, subject: str, stated: str) -> str:
+    """Return what a provider's user is called here: as there, or a digest if that is no name or too long."""
+    name = stated.lower()
+    if NAME.fullmatch(name) is None or len(PROVIDER_PREFIX + name) > NAME_LENGTH:
+        digest = hashlib.sha256(f"{issuer}\0{subject}".encode()).hexdigest()
+        name = f"0{digest[:12]}"  # no name that is stated begins with a digit
+    return PROVIDER_PREFIX + name
+
+
+def is_from_provider(name: str) -> bool:
+    """Return whether a name may have been chosen by its user, at a provider."""
+    return name.startswith(PROVIDER_PREFIX)
 
 
 async def find_or_make(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -132,10 +131,7 @@ class OidcLogins:
             raise OidcError("this browser has no login under way; try again") from error
 
     async def _linked(self, subject: OidcSubject, address: str) -> UserRecord:
-        name = subject.name.lower()
-        if linked_users.NAME.fullmatch(name) is None:
-            digest = hashlib.sha256(f"{subject.issuer}\0{subject.subject}".encode()).hexdigest()
-            name = f"oidc-{digest[:12]}"
+        name = linked_users.name_from_provider(subject.issuer, subject.subject, subject.name)
         identities = self.identities
         user = await linked_users.find_or_make(identities, subject.issuer, subject.subject, name, address)
         if user is None:

@@ -14,8 +14,8 @@ from restful.clusters.former import Absence
 from restful.clusters.spec import ClusterSpec, Tenancy
 from restful.jobs.jobspecs import Base
 from restful.kubernetes.observed import DELETED, name_of_path, path_name
+from restful.kubernetes.owners import no_owner, owner_id
 from restful.store import clusters as rows
-from restful.store import users
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -143,8 +143,7 @@ class ClusterFinder:
             return ""
 
         async def load(connection: AsyncConnection) -> str | None:
-            user = await users.by_name(connection, cluster.owner)
-            return None if user is None else user.id
+            return await owner_id(connection, cluster.owner)
 
         return await self._identities.authority.remember(("owner", cluster.owner), load) or ""
 
@@ -154,7 +153,7 @@ class ClusterFinder:
         if cluster.mistake:
             about.warning("%s", cluster.mistake)
         if cluster.owner and not owner:
-            about.warning("its owner %r is no user here: only who is granted it may use it", cluster.owner)
+            about.warning("%s", no_owner(cluster.owner))
 
     async def _retire_missing(self) -> None:
         """End the jobs of MiniClusters that were deleted while this service did not follow them."""

@@ -29,8 +29,8 @@ AT_REST = {
 DELETED = "its MiniCluster was deleted"
 BEGINNING = frozenset({"", Phase.PENDING, Phase.STARTING})
 NO_LEAD = "has no lead of its own: spec.flux.bursting names a leadBroker elsewhere"
-MAX_OWNER = 63
-"""Characters of a user's name."""
+MAX_OWNER = 756
+"""Characters of a user's name, or of an issuer and a subject there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class FoundCluster:
     uid: str
     tenancy: Tenancy
     owner: str
-    """The name of the user whose it is, with the tenancy "own"; perhaps no user's."""
+    """Whose it is, with the tenancy "own", as `owners` reads it; perhaps no user's."""
     host: str
     """The lead's DNS name."""
     phase: str

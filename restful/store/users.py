@@ -144,6 +144,14 @@ async def linked(connection: AsyncConnection, user: str) -> bool:
     return (await connection.execute(select(exists().where(IDENTITIES.c.user == user)))).scalar_one()
 
 
+async def identities(connection: AsyncConnection, user: str) -> Sequence[tuple[str, str]]:
+    """Return by which issuers and subjects a user is known."""
+    found = select(IDENTITIES.c.issuer, IDENTITIES.c.subject).where(IDENTITIES.c.user == user)
+    return [
+        (row.issuer, row.subject) for row in await connection.execute(found.order_by(IDENTITIES.c.issuer))
+    ]
+
+
 async def names(connection: AsyncConnection, ids: Collection[str]) -> Mapping[str, str]:
     """Return the names of users by their ids, as far as they are there."""
     if not ids:

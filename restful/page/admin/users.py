@@ -135,7 +135,7 @@ async def user_page(
         values = {
             "user": found,
             "path": f"/admin/users/{user}",
-            "linked": await users.linked(connection, user),
+            "identities": await users.identities(connection, user),
             "groups": await groups.of_user(connection, user),
             "changed": form if form.problem is not None and "role" in form.values else _as_it_is(found),
             "is_self": found.id == session.principal.user,

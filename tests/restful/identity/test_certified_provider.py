@@ -79,7 +79,7 @@ def test_a_user_logs_in_by_his_name_there_and_is_known_again(issuer: str, tmp_pa
             return found, await here.audit()
 
     found, log = within(work())
-    assert found == [("dora", "/jobs"), ("dora", "/jobs"), ("emil", "/")]
+    assert found == [("oidc:dora", "/jobs"), ("oidc:dora", "/jobs"), ("oidc:emil", "/")]
     assert log.count(("user.create", "ok")) == 2
 
 

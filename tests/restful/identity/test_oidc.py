@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from joserfc.jwk import ECKey, OctKey
 
-from restful.identity import oidc
+from restful.identity import linked_users, oidc
 from restful.identity.oidc import OidcError
 from restful.identity.oidc_logins import OidcLogins
 from tests.restful.identity import service
@@ -72,7 +73,7 @@ def test_a_user_logs_in_and_is_known_again(tmp_path: Path) -> None:
 
     first, again, log, sent = within(work())
     assert first == again
-    assert (first[0], first[2]) == ("dora", "/jobs")
+    assert (first[0], first[2]) == ("oidc:dora", "/jobs")
     assert log == [("user.create", "ok"), ("login", "ok"), ("login", "ok")]
     assert (sent["response_type"], sent["code_challenge_method"]) == (["code"], ["S256"])
 
@@ -156,8 +157,8 @@ def test_a_provider_that_states_its_name_must_state_it(tmp_path: Path) -> None:
     assert within(work()) == "the answer is of another provider"
 
 
-@pytest.mark.parametrize("email", ["root@example.org", None])
-def test_a_name_or_an_address_of_somebody_here_takes_nobody_over(tmp_path: Path, email: str | None) -> None:
+@pytest.mark.parametrize("name", ["", "root"])
+def test_a_name_or_an_address_of_somebody_here_takes_nobody_over(tmp_path: Path, name: str) -> None:
     async def work() -> Any:
         async with service.opened(tmp_path) as here:
             root = await here.ensure_admin("root")
@@ -166,15 +167,48 @@ def test_a_name_or_an_address_of_somebody_here_takes_nobody_over(tmp_path: Path,
                 f"/v2/users/{root.id}", json={"email": "root@example.org"}, headers=headers
             )
             claims = {"sub": "mallory", "email": "root@example.org", "email_verified": True}
-            if email is not None:
-                return root.id, (await logged_in(here, FakeProvider(START, claims=claims)))[1]
-            with pytest.raises(OidcError) as caught:
-                await logged_in(here, FakeProvider(START, claims={**claims, "preferred_username": "root"}))
-            return root.id, str(caught.value)
+            provider = FakeProvider(START, claims={**claims, "preferred_username": name})
+            return root.id, await logged_in(here, provider)
 
     root, found = within(work())
-    assert found != root
-    assert email or found == "the name root is somebody else's here; ask an admin"
+    assert found[1] != root
+    assert found[0] == ("oidc:root" if name else "oidc:052ded711da7f")
+
+
+def test_a_name_that_another_one_there_has_is_not_given_again(tmp_path: Path) -> None:
+    async def work() -> Any:
+        async with service.opened(tmp_path) as here:
+            await logged_in(here, FakeProvider(START))
+            claims = {"sub": "mallory", "preferred_username": "dora"}
+            with pytest.raises(OidcError) as caught:
+                await logged_in(here, FakeProvider(START, claims=claims))
+            return str(caught.value)
+
+    assert within(work()) == "the name oidc:dora is somebody else's here; ask an admin"
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        pytest.param("Dora", "oidc:dora", id="a name"),
+        pytest.param("a" * 58, "oidc:" + "a" * 58, id="the longest"),
+        pytest.param("a" * 59, None, id="too long"),
+        pytest.param("0abc", None, id="a digit first"),
+        pytest.param("oidc:dora", None, id="a colon"),
+        pytest.param("", None, id="none"),
+    ],
+)
+def test_what_a_providers_user_is_called(stated: str, expected: str | None) -> None:
+    found = linked_users.name_from_provider(ISSUER, "42", stated)
+    assert re.fullmatch(r"oidc:0[0-9a-f]{12}", found) if expected is None else found == expected
+
+
+@given(st.text(), st.text())
+def test_no_account_of_the_machine_is_called_as_a_providers_user(stated: str, subject: str) -> None:
+    found = linked_users.name_from_provider(ISSUER, subject, stated)
+    assert linked_users.NAME.fullmatch(found) is None
+    assert len(found) <= linked_users.NAME_LENGTH
+    assert linked_users.is_from_provider(found)
 
 
 def test_a_disabled_user_does_not_come_in_by_his_provider(tmp_path: Path) -> None:

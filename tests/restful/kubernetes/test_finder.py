@@ -13,13 +13,17 @@ from minicluster.database import DatabaseAway
 from minicluster.instance.errors import InstanceGone
 from minicluster.kube_client.objects import Name
 from restful.identity.identities import open_identities
+from restful.identity.linked_users import find_or_make, name_from_provider
 from restful.identity.master_key import MasterKey
+from restful.identity.principal import Role
 from restful.identity.settings import IdentitySettings
 from restful.kubernetes import finder as module
 from restful.kubernetes.finder import ClusterFinder
 from restful.kubernetes.observed import MiniClusters
 from restful.services import open_services
+from restful.store import users
 from restful.store.clusters import ClusterRow
+from restful.store.users import UserKind, UserRecord, UserState
 from tests.restful import databases
 from tests.restful.jobs.service import FAST, within
 from tests.restful.kubernetes.test_observed import item
@@ -30,7 +34,9 @@ if TYPE_CHECKING:
 
     from minicluster.instance.port import Instance
     from restful.clusters.registry import Clusters
+    from restful.identity.identities import Identities
 
+ISSUER = "https://id.example"
 NAME, PATH = Name("team-a", "lammps"), "team-a.lammps"
 
 
@@ -126,6 +132,47 @@ def test_an_owner_that_is_no_user_is_named(tmp_path: Path, caplog: pytest.LogCap
     within(work())
     assert "its owner 'carol' is no user here: only who is granted it may use it" in caplog.text
     assert "is served as team-a.lammps, tenancy own" in caplog.text
+
+
+OWNERS: dict[str, tuple[str, bool, str]] = {
+    "whom an admin has made": ("alice", True, ""),
+    "an account of the machine": ("pam#bob", True, ""),
+    "its name": ("bob", True, ""),
+    "a provider's subject": ("https://id.example#42", True, ""),
+    "another one's subject": ("https://id.example#43", False, "is no user here: only who is granted it"),
+    "of another provider": ("https://evil.example#42", False, "is no user here: only who is granted it"),
+    "the name that mallory has chosen": ("carol", False, "its owner 'carol' is no user here"),
+    "what she is called here": ("oidc:carol", False, "has chosen that name himself: name him by ISSUER#SUB"),
+}
+
+
+@pytest.mark.parametrize(("owner", "is_known", "words"), OWNERS.values(), ids=OWNERS)
+def test_whom_an_owner_means(
+    owner: str, is_known: bool, words: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Mallory is called carol at her provider, where she may choose that: what is carol's is not hers."""
+
+    async def work() -> bool:
+        async with working(tmp_path) as (clusters, found, finder):
+            await add_users(finder._identities)
+            found.see("MiniCluster", item(annotations={"owner": owner}))
+            finder.changed(NAME)
+            await until(lambda: clusters.get(PATH))
+            served = clusters.get(PATH)
+            return served is not None and bool(served.spec.owner)
+
+    assert within(work()) is is_known
+    assert words in caplog.text
+
+
+async def add_users(identities: Identities) -> None:
+    """Make a user of this service, an account of the machine, and one who comes from a provider."""
+    carol = name_from_provider(ISSUER, "42", "Carol")
+    for issuer, subject, name in (("pam", "bob", "bob"), (ISSUER, "42", carol)):
+        assert await find_or_make(identities, issuer, subject, name, "") is not None
+    alice = UserRecord("01ALICE", "alice", UserKind.USER, Role.USER, UserState.ACTIVE, 0, time.time())
+    async with identities.change() as connection:
+        await users.add(connection, alice)
 
 
 ROWS: dict[str, tuple[str, bool, tuple[str, bool] | None]] = {

@@ -77,7 +77,7 @@ def test_whether_it_can_be_reached(spec: dict[str, Any], phase: str, expected: s
 
 def test_a_long_owner_is_no_users_name() -> None:
     found = observed(item(annotations={"owner": "a" * 1000}), SHARED)
-    assert (found.tenancy, len(found.owner)) == (OWN, 64)
+    assert (found.tenancy, len(found.owner)) == (OWN, 757)
 
 
 def test_what_changes_nothing_here_is_no_change() -> None:

@@ -156,7 +156,7 @@ def test_a_user_who_is_disabled_is_not_let_in(tmp_path: Path) -> None:
         async with at_provider(tmp_path, provider) as (page, browser):
             await log_in(browser, provider)
             async with page.users.identities.change() as connection:
-                found = await users.by_name(connection, "dora")
+                found = await users.by_name(connection, "oidc:dora")
                 assert found is not None
                 await users.change(connection, found.id, {"state": UserState.DISABLED}, end=True)
             answer = await log_in(browser, provider)
@@ -168,11 +168,12 @@ def test_a_user_who_is_disabled_is_not_let_in(tmp_path: Path) -> None:
 def test_a_name_that_is_somebody_elses(tmp_path: Path) -> None:
     async def test() -> None:
         provider = FakeProvider(START)
-        async with at_provider(tmp_path, provider) as (page, browser):
-            await page.users.add_user("dora")
+        async with at_provider(tmp_path, provider) as (_, browser):
+            await log_in(browser, provider)
+            provider.claims["sub"] = "another one"
             answer = await log_in(browser, provider)
             assert answer.status_code == 403
-            assert "The name dora is somebody else&#39;s here; ask an admin." in answer.text
+            assert "The name oidc:dora is somebody else&#39;s here; ask an admin." in answer.text
 
     within(test())
 
