@@ -23,6 +23,14 @@ PamOption = Annotated[
     str,
     typer.Option("--pam", metavar="SERVICE", help="Users of this machine log in by a service of /etc/pam.d."),
 ]
+PamAllowOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pam-allow",
+        metavar="USER|@GROUP",
+        help="By PAM let in these only; may be repeated. Without it: people, but not this service's user.",
+    ),
+]
 _SERVICE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
@@ -36,6 +44,8 @@ class LoginOptions:
     oidc_client_secret_file: str = ""
     pam: str = ""
     """A service of PAM."""
+    pam_allow: tuple[str, ...] = ()
+    """Accounts, and groups as @GROUP, that may log in by it; none: all accounts of people."""
 
     @property
     def any(self) -> bool:
@@ -66,8 +76,20 @@ def check(options: LoginOptions, *, login: bool) -> None:
         )
     if options.pam and not _SERVICE.fullmatch(options.pam):
         raise WrongOptions(f"--pam {options.pam}: needed is the name of a file in /etc/pam.d")
+    _check_allowed(options)
     if options.any and not login:
         raise WrongOptions("--no-auth needs no login: leave out --no-auth, or --oidc-issuer and --pam")
+
+
+def _check_allowed(options: LoginOptions) -> None:
+    from restful.cli.errors import WrongOptions  # noqa: PLC0415 - as above
+    from restful.identity.pam_accounts import is_allowance  # noqa: PLC0415
+
+    if options.pam_allow and not options.pam:
+        raise WrongOptions("--pam-allow is about logins by PAM: give --pam as well")
+    for each in options.pam_allow:
+        if not is_allowance(each):
+            raise WrongOptions(f"--pam-allow {each}: needed is the name of a user, or @ and that of a group")
 
 
 def _is_issuer(url: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,10 +44,19 @@ def load(options: LoginOptions) -> LoginProviders:
     if options.oidc_issuer:
         secret = client_secret(options.oidc_client_secret_file)
         oidc = OidcClient(options.oidc_issuer, options.oidc_client_id, secret)
-    return LoginProviders(_authenticators(options.pam), oidc)
+    return LoginProviders(_authenticators(options.pam, options.pam_allow), oidc)
 
 
-def _authenticators(service: str) -> tuple[PasswordAuthenticator, ...]:
+def require_no_root(options: LoginOptions) -> None:
+    """Raise ServeError where whoever logs in by PAM would be root, as all jobs are this process's user's."""
+    if options.pam and os.geteuid() == 0:
+        raise ServeError(
+            "--pam as root: all jobs run as the user of this service, so each user who logs in would be root."
+            " Start it as a user of its own, who is in the group shadow where passwords are in /etc/shadow"
+        )
+
+
+def _authenticators(service: str, allowed: tuple[str, ...]) -> tuple[PasswordAuthenticator, ...]:
     if not service:
         return ()
     if not (PAM_FOLDER / service).is_file():
@@ -54,7 +64,7 @@ def _authenticators(service: str) -> tuple[PasswordAuthenticator, ...]:
     from restful.identity import pam  # noqa: PLC0415 - few have python-pam
 
     try:
-        return (pam.authenticator(service),)
+        return (pam.authenticator(service, allowed),)
     except ImportError as error:
         raise ServeError(
             "--pam needs a package that is not installed (python-pam): `pip install '.[pam]'` in a checkout"

@@ -49,6 +49,7 @@ def run(request: ServeRequest) -> None:
     logging.basicConfig(format="minicluster: %(levelname)s: %(message)s", level=request.log_level.upper())
     directory = state.opened(Path(request.state) if request.state else state.default())
     providers = login_providers.load(request.logins)
+    login_providers.require_no_root(request.logins)
     with state.locked(directory), server.listening(request.endpoint) as sock:
         loading = threading.Thread(target=_load, daemon=True)
         loading.start()  # meanwhile the brokers start

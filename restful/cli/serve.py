@@ -9,7 +9,13 @@ import typer
 from minicluster.cli.help_text import PlainCommand
 from minicluster.cli.options import EngineOption, NameOption
 from minicluster.cli.service_options import LogLevelOption, address
-from restful.cli.login_options import OidcClientOption, OidcIssuerOption, OidcSecretOption, PamOption
+from restful.cli.login_options import (
+    OidcClientOption,
+    OidcIssuerOption,
+    OidcSecretOption,
+    PamAllowOption,
+    PamOption,
+)
 from restful.cli.serving_options import LISTEN, CertificateOption, KeyOption, ProxiesOption
 
 if TYPE_CHECKING:
@@ -66,6 +72,7 @@ def serve(  # noqa: PLR0913, PLR0917 - an option each
     oidc_client: OidcClientOption = "",
     oidc_secret: OidcSecretOption = "",
     pam: PamOption = "",
+    pam_allow: PamAllowOption = None,
     login_link: LoginLinkOption = "",
     engine: EngineOption = "auto",
     name: NameOption = "",
@@ -82,8 +89,9 @@ def serve(  # noqa: PLR0913, PLR0917 - an option each
 
       minicluster serve --no-auth --listen 127.0.0.1:0
 
-    Users have a name and a password here, or log in at an OpenID provider, or by PAM: as root all of this
-    machine's, else you alone. At the provider this service's address with /callback is to be entered.
+    Users have a name and a password here, or log in at an OpenID provider, or by PAM. At the provider this
+    service's address with /callback is to be entered. By PAM come this machine's people, not you yourself
+    unless --pam-allow names you; never as root. Passwords in /etc/shadow need the group shadow.
 
     Each start prints a link that lets one in as an admin, once, as long as no admin can log in.
     Where a password is forgotten, --login-link does, for who owns the state directory:
@@ -99,7 +107,7 @@ def serve(  # noqa: PLR0913, PLR0917 - an option each
 
     endpoint = ServeEndpoint(host, port, certificate, key, tuple(proxies or ()), url, login)
     check(endpoint)
-    logins = login_options.LoginOptions(oidc_issuer, oidc_client, oidc_secret, pam)
+    logins = login_options.LoginOptions(oidc_issuer, oidc_client, oidc_secret, pam, tuple(pam_allow or ()))
     login_options.check(logins, login=login)
     packages.require("serve")
     if login_link:

@@ -1,7 +1,7 @@
 """The machine's own users, by a service of PAM: /etc/pam.d/minicluster, unless another one is named.
 
-PAM blocks, and waits for two seconds after a wrong password: it has four threads of its own. As another user
-than root it knows that user alone.
+PAM blocks, and waits for two seconds after a wrong password: it has four threads of its own. Of passwords in
+/etc/shadow a process that is neither root's nor in the group shadow knows its own user's alone.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import anyio.to_thread
 from anyio import CapacityLimiter
 
 from restful.errors import HttpProblem
+from restful.identity.pam_accounts import PamAccounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,11 +44,14 @@ class PamAuthenticator:
             self._running -= 1
 
 
-def authenticator(service: str = SERVICE) -> PamAuthenticator:
-    """Return what asks PAM. Raises ImportError where python-pam is missing, of the extra `pam`."""
-    module = importlib.import_module("pam")
+def authenticator(service: str = SERVICE, allowed: tuple[str, ...] = ()) -> PamAuthenticator:
+    """Return what asks PAM, about accounts that may log in (`PamAccounts`).
+
+    Raises ImportError where python-pam is missing, of the extra `pam`.
+    """
+    module, accounts = importlib.import_module("pam"), PamAccounts(allowed)
 
     def ask(name: str, password: str) -> bool:
-        return bool(module.authenticate(name, password, service=service))
+        return accounts.admits(name) and bool(module.authenticate(name, password, service=service))
 
     return PamAuthenticator(ask)

@@ -13,7 +13,13 @@ from minicluster.cli.help_text import PlainCommand, PlainGroup
 from minicluster.cli.option_errors import reworded
 from minicluster.cli.options import ContextOption, KubeconfigOption
 from minicluster.cli.service_options import ANY_PORT, LogFormatOption, LogLevelOption, address
-from restful.cli.login_options import OidcClientOption, OidcIssuerOption, OidcSecretOption, PamOption
+from restful.cli.login_options import (
+    OidcClientOption,
+    OidcIssuerOption,
+    OidcSecretOption,
+    PamAllowOption,
+    PamOption,
+)
 from restful.cli.serving_options import LISTEN, CertificateOption, KeyOption, ProxiesOption
 
 if TYPE_CHECKING:
@@ -104,6 +110,7 @@ def rest_api(  # noqa: PLR0913, PLR0917 - an option each
     oidc_client: OidcClientOption = "",
     oidc_secret: OidcSecretOption = "",
     pam: PamOption = "",
+    pam_allow: PamAllowOption = None,
     metrics_listen: MetricsOption = ANY_PORT,
     context: ContextOption = "",
     kubeconfig: KubeconfigOption = "",
@@ -124,7 +131,7 @@ def rest_api(  # noqa: PLR0913, PLR0917 - an option each
     _required("--database", database)
     _required("--master-key", master_key)
     endpoint = _endpoint(listen, (certificate, key), proxies or (), url)
-    logins = _logins(oidc_issuer, oidc_client, oidc_secret, pam)
+    logins = _logins(oidc_issuer, oidc_client, oidc_secret, pam, allowed=pam_allow or ())
     metrics, secret = address(metrics_listen, "--metrics-listen"), _secret(tokens_secret)
     _require_packages()
 
@@ -185,10 +192,10 @@ def _required(option: str, value: str) -> None:
         raise WrongOptions(f"{option} is needed, or the variable {variable}")
 
 
-def _logins(*given: str) -> LoginOptions:
+def _logins(*given: str, allowed: Sequence[str]) -> LoginOptions:
     from restful.cli import login_options  # noqa: PLC0415
 
-    made = login_options.LoginOptions(*given)
+    made = login_options.LoginOptions(*given, pam_allow=tuple(allowed))
     login_options.check(made, login=True)
     return made
 

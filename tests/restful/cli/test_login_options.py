@@ -10,6 +10,7 @@ import pytest
 from restful.cli import login_options, login_providers
 from restful.cli.errors import ServeError, WrongOptions
 from restful.cli.login_options import LoginOptions
+from restful.identity.pam_accounts import PamAccounts
 from tests.restful.identity import service
 from tests.restful.identity.service import within
 
@@ -31,6 +32,7 @@ ISSUER = "https://idp.example"
         pytest.param(LoginOptions("http://127.0.0.1:9000", "mc", "/run/secret"), id="on this machine"),
         pytest.param(LoginOptions("http://127.0.0.2:9000", "mc", "/run/secret"), id="loopback"),
         pytest.param(LoginOptions(pam="minicluster"), id="pam"),
+        pytest.param(LoginOptions(pam="minicluster", pam_allow=("dora", "@hpc")), id="pam for some"),
     ],
 )
 def test_options_that_go_together(options: LoginOptions) -> None:
@@ -52,6 +54,12 @@ def test_options_that_go_together(options: LoginOptions) -> None:
         (LoginOptions("https://a:b@idp.example", "mc", "x"), True, "needed is https://HOST"),
         (LoginOptions("https://[", "mc", "x"), True, "needed is https://HOST"),
         (LoginOptions(pam="../passwd"), True, "--pam ../passwd: needed is the name of a file in /etc/pam.d"),
+        (LoginOptions(pam_allow=("dora",)), True, "--pam-allow is about logins by PAM: give --pam as well"),
+        (
+            LoginOptions(pam="login", pam_allow=("a:b",)),
+            True,
+            "--pam-allow a:b: needed is the name of a user",
+        ),
         (LoginOptions(pam="login"), False, "--no-auth needs no login: leave out --no-auth, or"),
     ],
 )
@@ -127,10 +135,21 @@ def test_pam_is_asked_about_the_service_that_is_named(
     (tmp_path / "sshd").write_text("auth required pam_unix.so\n")
     monkeypatch.setattr(login_providers, "PAM_FOLDER", tmp_path)
     monkeypatch.setattr("importlib.import_module", lambda _: SimpleNamespace(authenticate=authenticate))
+    monkeypatch.setattr(PamAccounts, "admits", lambda _, name: name == "dora")
     found = login_providers.load(LoginOptions(pam="sshd")).authenticators
     assert [each.issuer for each in found] == ["pam"]
     assert within(found[0].authenticate("dora", "there"))
+    assert not within(found[0].authenticate("root", "there"))
     assert asked == [("dora", "there", "sshd")]
+
+
+def test_who_logs_in_by_pam_does_not_become_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    login_providers.require_no_root(LoginOptions(ISSUER, "mc", "/run/secret"))
+    with pytest.raises(ServeError, match="--pam as root: all jobs run as the user of this service, so each"):
+        login_providers.require_no_root(LoginOptions(pam="sshd"))
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    login_providers.require_no_root(LoginOptions(pam="sshd"))
 
 
 def test_a_service_of_pam_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

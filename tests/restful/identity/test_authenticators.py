@@ -12,6 +12,7 @@ import pytest
 from restful.errors import HttpProblem
 from restful.identity import authenticators, pam
 from restful.identity.pam import PamAuthenticator
+from restful.identity.pam_accounts import PamAccounts
 from restful.identity.principal import Role
 from restful.store import users
 from tests.restful.identity import service
@@ -127,6 +128,7 @@ def test_pam_is_asked_about_its_service(monkeypatch: pytest.MonkeyPatch) -> None
         return True
 
     monkeypatch.setattr("importlib.import_module", lambda _: SimpleNamespace(authenticate=authenticate))
+    monkeypatch.setattr(PamAccounts, "admits", lambda *_: True)
     assert within(pam.authenticator().authenticate("dora", THERE))
     assert asked == [("dora", THERE, "minicluster")]
 
