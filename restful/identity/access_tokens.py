@@ -29,6 +29,10 @@ class InvalidToken(Exception):  # noqa: N818 - RFC 6750's name for it
     """A token is not to be believed; the message is for its owner, and quotes nothing of it."""
 
 
+class EndedToken(InvalidToken):
+    """A token has our signature, and is good no more, or for somebody else: nobody guesses."""
+
+
 @dataclass(frozen=True, slots=True)
 class AccessClaims:
     """What an access token states."""
@@ -75,7 +79,7 @@ def issue(claims: AccessClaims, audience: TokenAudience, key: OKPKey) -> str:
 
 
 def verify(token: str, keys: Mapping[str, OKPKey], audience: TokenAudience, now: float) -> AccessClaims:
-    """Return what a token states. Raises InvalidToken, also once it has expired."""
+    """Return what a token states. Raises InvalidToken, and EndedToken once it has expired."""
     if len(token) > MAX_LENGTH:
         raise InvalidToken("the token is too long to be an access token")
     header = _header(token)
@@ -106,13 +110,13 @@ def _header(token: str) -> dict[str, Any]:
 
 def _checked(claims: dict[str, Any], audience: TokenAudience, now: float) -> AccessClaims:
     if claims.get("iss") != audience.issuer:
-        raise InvalidToken("the token is of another issuer")
+        raise EndedToken("the token is of another issuer")
     if claims.get("aud") != audience.audience:
-        raise InvalidToken("the token is for another service")
+        raise EndedToken("the token is for another service")
     texts = [claims.get(name) for name in ("sub", "sid", "scope", "jti", "client_id")]
     numbers = [claims.get(name) for name in ("epoch", "iat", "exp")]
     if not all(isinstance(each, str) for each in texts) or not all(type(each) is int for each in numbers):
-        raise InvalidToken("the token lacks a claim, or has one of another type")
+        raise EndedToken("the token lacks a claim, or has one of another type")
     found = AccessClaims(
         user=claims["sub"],
         session=claims["sid"],
@@ -124,5 +128,5 @@ def _checked(claims: dict[str, Any], audience: TokenAudience, now: float) -> Acc
         expires=claims["exp"],
     )
     if now >= found.expires:
-        raise InvalidToken("the token has expired")
+        raise EndedToken("the token has expired")
     return found

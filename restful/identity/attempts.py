@@ -30,6 +30,7 @@ class Attempts:
         self._now = now
         self._logins = Rates(settings.logins_per_minute / 60, settings.login_burst, ADDRESSES)
         self._requests = Rates(settings.anonymous_per_second, settings.anonymous_burst, ADDRESSES)
+        self._wrong = Rates(settings.wrong_tokens_per_minute / 60, settings.wrong_token_burst, ADDRESSES)
 
     def login(self, address: str) -> None:
         """Count the beginning of a login. Raises the problem `too-many-requests`."""
@@ -41,6 +42,16 @@ class Attempts:
         rate, burst = self._settings.anonymous_per_second, self._settings.anonymous_burst
         limit = f"{rate:g} requests a second from one address without a token, and {burst}"
         _take(self._requests, address, self._now(), limit)
+
+    def wrong_token(self, address: str) -> None:
+        """Count a token that was found wrong. Raises the problem `too-many-requests`.
+
+        It is asked once a token is known to be wrong: whoever has a good one, behind the same address as a
+        guesser, does not wait.
+        """
+        rate, burst = self._settings.wrong_tokens_per_minute, self._settings.wrong_token_burst
+        limit = f"{rate:g} wrong tokens a minute from one address, and {burst}"
+        _take(self._wrong, address, self._now(), limit)
 
 
 def _take(rates: Rates, address: str, now: float, limit: str) -> None:

@@ -53,6 +53,10 @@ class IdentitySettings:
     """Requests from one address for what nobody needs a token for, and that writes, lasting."""
     anonymous_burst: int = 100
     """Of these at once after a rest: programs that all refresh their tokens after a break of the network."""
+    wrong_tokens_per_minute: float = 10.0
+    """Bearer tokens that were never issued here, from one address, lasting; they hold up no good ones."""
+    wrong_token_burst: int = 60
+    """Of these at once after a rest: a program with a wrong token that polls each second, for a minute."""
     argon2_memory: int = 19_456
     """KiB. With `argon2_passes` and `argon2_lanes` what OWASP recommends: 60 ms on a busy core."""
     argon2_passes: int = 2

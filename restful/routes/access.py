@@ -17,7 +17,7 @@ from minicluster.database import DatabaseError
 from restful import audit
 from restful.errors import HttpProblem
 from restful.identity import access_tokens, cookies, token_format, web_sessions
-from restful.identity.access_tokens import InvalidToken
+from restful.identity.access_tokens import EndedToken, InvalidToken
 from restful.identity.caller import Caller
 from restful.identity.identities import Identities
 from restful.identity.principal import Principal
@@ -112,8 +112,10 @@ async def authenticated(request: Request) -> Principal:
         return await _by_personal_token(identities, token.strip(), address)
     try:
         return await _by_access_token(identities, token.strip(), address)
-    except InvalidToken as error:
+    except EndedToken as error:
         raise invalid_token(str(error)) from error
+    except InvalidToken as error:
+        raise wrong_token(identities, address, str(error)) from error
 
 
 def invalid_token(description: str) -> HttpProblem:
@@ -122,11 +124,19 @@ def invalid_token(description: str) -> HttpProblem:
     return HttpProblem("unauthenticated", _sentence(description), headers={"WWW-Authenticate": words})
 
 
+def wrong_token(identities: Identities, address: str, description: str) -> HttpProblem:
+    """Count a token that was never issued here, and return its problem. Raises `too-many-requests`."""
+    identities.attempts.wrong_token(address)
+    return invalid_token(description)
+
+
 async def _by_personal_token(identities: Identities, token: str, address: str) -> Principal:
     if token_format.kind_of(token) is not TokenKind.PERSONAL:
-        raise invalid_token("the token is no personal token, or was copied with a fault")
+        raise wrong_token(identities, address, "the token is no personal token, or was copied with a fault")
     record = await identities.authority.token(token_format.digest(token))
-    if record is None or record.kind is not CredentialKind.PERSONAL or record.revoked is not None:
+    if record is None:
+        raise wrong_token(identities, address, "the token is unknown or revoked")
+    if record.kind is not CredentialKind.PERSONAL or record.revoked is not None:
         raise invalid_token("the token is unknown or revoked")
     now, interval = identities.now(), identities.settings.last_used_interval
     if now >= record.expires:

@@ -55,7 +55,12 @@ SETTINGS = Settings(
     clusters=ClusterLimits(batch_seconds=0.005, first_retry=0.01, last_retry=0.05),
 )
 IDENTITY = IdentitySettings(
-    issuer=f"https://{HOST}", argon2_memory=8, argon2_passes=1, login_burst=MANY, anonymous_burst=MANY
+    issuer=f"https://{HOST}",
+    argon2_memory=8,
+    argon2_passes=1,
+    login_burst=MANY,
+    anonymous_burst=MANY,
+    wrong_token_burst=MANY,
 )
 MEMORY = Path("/dev/shm")
 """Where a file is in memory: each of thousands of requests may write, and waits for the disk elsewhere."""

@@ -38,6 +38,7 @@ SETTINGS = IdentitySettings(
     argon2_passes=1,
     login_burst=MANY,
     anonymous_burst=MANY,
+    wrong_token_burst=MANY,
 )
 FILE = "service.db"
 """Tables as they are described: that migrations lead to the same is tried elsewhere."""

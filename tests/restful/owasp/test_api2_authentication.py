@@ -208,3 +208,43 @@ def test_an_address_without_a_token_has_a_rate(
             return answer.status, answer.text
 
     assert within(work()) >= 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param(write(TokenKind.PERSONAL, b"x" * 32), id="an unknown personal token"),
+        pytest.param("mcp_x", id="none of its form"),
+        pytest.param("a.b.c", id="no JWT"),
+    ],
+)
+def test_wrong_tokens_are_counted_by_address_and_good_ones_pass(tmp_path: Path, wrong: str) -> None:
+    """Also from the same address, as behind one router."""
+
+    async def work() -> tuple[list[int], str, list[int]]:
+        async with opened(tmp_path, wrong_token_burst=2) as here:
+            good = [(await shown(here, each)).bearer for each in (Asker.OWNER, Asker.LOGIN)]
+            answers = [await here.ask(Sent("GET", "/v2/me", bearer(wrong))) for _ in range(4)]
+            passed = [(await here.ask(Sent("GET", "/v2/me", bearer(each)))).status for each in good]
+            other = await here.ask(Sent("GET", "/v2/me", bearer(wrong), address="192.0.2.99"))
+            passed.append(other.status)
+            here.clock.time += int(answers[-1].headers["retry-after"])
+            passed.append((await here.ask(Sent("GET", "/v2/me", bearer(wrong)))).status)
+            return [each.status for each in answers], answers[-1].text, passed
+
+    statuses, words, passed = within(work())
+    assert statuses == [401, 401, 429, 429]
+    assert "the limit is 10 wrong tokens a minute from one address, and 2 at once" in words
+    assert passed == [200, 200, 401, 401]
+
+
+@pytest.mark.parametrize("asker", [Asker.EXPIRED, Asker.REVOKED, Asker.ENDED, Asker.OUTDATED, Asker.DISABLED])
+def test_a_token_that_was_good_is_no_guess(tmp_path: Path, asker: Asker) -> None:
+    """A program whose login has ended hears that, and logs in again."""
+
+    async def work() -> set[int]:
+        async with opened(tmp_path, wrong_token_burst=1) as here:
+            token = (await shown(here, asker)).bearer
+            return {(await here.ask(Sent("GET", "/v2/me", bearer(token)))).status for _ in range(4)}
+
+    assert within(work()) == {401}

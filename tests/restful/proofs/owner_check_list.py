@@ -274,8 +274,8 @@ TOKENS = [
     Mutant(ACCESS, "if not stated and identities.settings.no_auth:", "if not stated:", "/v2/me"),
     Mutant(
         ACCESS,
-        "if record is None or record.kind is not CredentialKind.PERSONAL or record.revoked is not None:",
-        "if record is None or record.kind is not CredentialKind.PERSONAL:",
+        "if record.kind is not CredentialKind.PERSONAL or record.revoked is not None:",
+        "if record.kind is not CredentialKind.PERSONAL:",
         "/v2/me",
     ),
     Mutant(ACCESS, "if now >= record.expires:", "if False:", "/v2/me"),
