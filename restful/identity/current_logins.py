@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from restful.audit import AuditEntry
 from restful.errors import HttpProblem
+from restful.identity.refused_logins import RefusedLogin
 from restful.store import sessions, users
 from restful.store.users import UserState
 
@@ -53,6 +53,4 @@ async def require_principal(connection: AsyncConnection, principal: Principal) -
 
 async def record_refusal(identities: Identities, user: UserRecord, caller: Caller) -> None:
     """Record a login that was refused because the user changed while it was under way."""
-    what = f"user:{user.id}"
-    entry = AuditEntry(user.id, "", caller.address, "login", what, "denied", "reason=changed meanwhile")
-    await identities.record(entry)
+    await identities.refusals.note(RefusedLogin("login", "changed meanwhile", caller.address, user.id))

@@ -15,6 +15,7 @@ from restful.identity.attempts import Attempts
 from restful.identity.authority import Authority
 from restful.identity.keys import SigningKeys
 from restful.identity.passwords import Passwords
+from restful.identity.refused_logins import RefusedLogins
 from restful.identity.scopes import effective
 from restful.store import revision
 
@@ -53,6 +54,8 @@ class Identities:
     keys: SigningKeys
     attempts: Attempts
     """Requests of those who have not shown who they are."""
+    refusals: RefusedLogins
+    """Logins that were refused, on their way to the audit log."""
     authenticators: tuple[PasswordAuthenticator, ...] = ()
     """Who else knows passwords."""
     observe: Callable[[str], None] = ignore
@@ -127,6 +130,7 @@ def open_identities(
         authority=authority,
         keys=SigningKeys(database, authority, master, settings, now),
         attempts=Attempts(settings, now),
+        refusals=RefusedLogins(database, now),
         authenticators=authenticators,
         observe=observe,
     )

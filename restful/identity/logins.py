@@ -13,6 +13,7 @@ from restful.errors import HttpProblem
 from restful.identity import backoff, current_logins, linked_users
 from restful.identity.addresses import counted_as
 from restful.identity.passwords import PasswordCheck
+from restful.identity.refused_logins import RefusedLogin
 from restful.store import login_failures, sessions, users
 from restful.store.login_failures import FailureKey
 from restful.store.users import UserState
@@ -40,6 +41,13 @@ class _Attempt:
     """What its failures are counted by."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    user: UserRecord | None
+    reason: str = ""
+    """Why there is none."""
+
+
 async def authenticate(identities: Identities, name: str, password: str, caller: Caller) -> UserRecord | None:
     """Return the user with a name and a password, or None.
 
@@ -47,17 +55,28 @@ async def authenticate(identities: Identities, name: str, password: str, caller:
     """
     try:
         identities.attempts.login(caller.address)
-        user = await _authenticated(identities, name, password, caller)
+        verdict = await _authenticated(identities, name, password, caller)
     except HttpProblem as problem:
         identities.observe("busy" if problem.type == "busy" else "delayed")
+        if problem.type != "busy":
+            await _note(identities, name, caller, "has to wait")
         raise
-    identities.observe("ok" if user is not None else "denied")
-    return user
+    identities.observe("denied" if verdict.reason else "ok")
+    if verdict.reason:
+        await _note(identities, name, caller, verdict.reason)
+    return verdict.user
 
 
-async def _authenticated(
-    identities: Identities, name: str, password: str, caller: Caller
-) -> UserRecord | None:
+async def _note(identities: Identities, name: str, caller: Caller, reason: str) -> None:
+    """Record a refusal with its user, or a digest of a name that nobody has."""
+    async with identities.database.read() as connection:
+        user = await users.by_name(connection, name) if len(name) <= NAME_LENGTH else None
+    digest = f"#{_digest(identities, name)[:8]}"
+    tried = user.id if user is not None else ""
+    await identities.refusals.note(RefusedLogin("password", reason, caller.address, tried, digest))
+
+
+async def _authenticated(identities: Identities, name: str, password: str, caller: Caller) -> _Verdict:
     with identities.passwords.slot():
         attempt = await _count(identities, name, caller)
         stored = attempt.user.password if attempt.user is not None else None
@@ -127,7 +146,7 @@ async def _finish(
     check: PasswordCheck,
     new: str | None,
     caller: Caller,
-) -> UserRecord | None:
+) -> _Verdict:
     user, now = attempt.user, identities.now()
     current = user is not None and await current_logins.is_current(connection, user)
     good = current and check.right
@@ -139,13 +158,12 @@ async def _finish(
             failures = backoff.LoginFailures() if key.name else backoff.forgiven(failures, now)
         await login_failures.write(connection, key, failures)
     if user is None or not good:
-        reason = _reason(user, check)
-        await audit.record(connection, _entry(user, caller, "denied", f"reason={reason}"), now)
-        return None
+        return _Verdict(None, _reason(user, check))
     if new is not None:
         await users.change(connection, user.id, {"password": new}, end=False)
-    await audit.record(connection, _entry(user, caller, "ok", "by password"), now)
-    return user
+    entry = AuditEntry(user.id, "", caller.address, "login", f"user:{user.id}", detail="by password")
+    await audit.record(connection, entry, now)
+    return _Verdict(user)
 
 
 def _reason(user: UserRecord | None, check: PasswordCheck) -> str:
@@ -153,12 +171,6 @@ def _reason(user: UserRecord | None, check: PasswordCheck) -> str:
     if not check.right or user is None:
         return "password"
     return "changed meanwhile" if user.state is UserState.ACTIVE else f"state {user.state}"
-
-
-def _entry(user: UserRecord | None, caller: Caller, outcome: str, detail: str) -> AuditEntry:
-    """Return an entry without the name of nobody: people type passwords there."""
-    actor = user.id if user is not None else ""
-    return AuditEntry(actor, "", caller.address, "login", f"user:{actor or 'unknown'}", outcome, detail)
 
 
 def waiting(seconds: float) -> HttpProblem:

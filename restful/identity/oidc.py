@@ -34,6 +34,11 @@ ATTEMPT_LIFETIME = 600.0
 class OidcError(Exception):
     """A login at a provider failed; the message is for people, and has no secret."""
 
+    def __init__(self, message: str, user: str = "") -> None:
+        super().__init__(message)
+        self.user = user
+        """The id of the user who came, as far as that is known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Provider:

@@ -15,6 +15,7 @@ from restful.audit import AuditEntry
 from restful.identity import linked_users, oidc
 from restful.identity.master_key import MasterKeyError
 from restful.identity.oidc import Attempt, OidcError
+from restful.identity.refused_logins import RefusedLogin
 from restful.store.users import UserState
 
 if TYPE_CHECKING:
@@ -69,6 +70,13 @@ class OidcLogins:
 
     async def finish(self, query: Mapping[str, str], kept: str, address: str) -> tuple[UserRecord, str]:
         """Return the user who came back, and the page he goes to. Raises OidcError."""
+        try:
+            return await self._finished(query, kept, address)
+        except OidcError as error:
+            await self.identities.refusals.note(RefusedLogin("provider", str(error), address, error.user))
+            raise
+
+    async def _finished(self, query: Mapping[str, str], kept: str, address: str) -> tuple[UserRecord, str]:
         attempt = self._opened(kept)
         where = await self._endpoints()
         code = oidc.code_of(self.provider, where, attempt, query, self.identities.now())
@@ -136,11 +144,9 @@ class OidcLogins:
         user = await linked_users.find_or_make(identities, subject.issuer, subject.subject, name, address)
         if user is None:
             raise OidcError(f"the name {name} is somebody else's here; ask an admin")
-        good = user.state is UserState.ACTIVE
-        outcome = "ok" if good else "denied"
-        entry = AuditEntry(user.id, "", address, "login", f"user:{user.id}", outcome, "by provider")
+        if user.state is not UserState.ACTIVE:
+            raise OidcError("the user may not log in", user.id)
+        entry = AuditEntry(user.id, "", address, "login", f"user:{user.id}", detail="by provider")
         async with identities.database.write() as connection:
             await audit.record(connection, entry, identities.now())
-        if not good:
-            raise OidcError("the user may not log in")
         return user

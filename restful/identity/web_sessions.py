@@ -13,6 +13,7 @@ from restful.identity import current_logins, token_format
 from restful.identity.addresses import counted_as
 from restful.identity.caller import Caller
 from restful.identity.principal import Role
+from restful.identity.refused_logins import RefusedLogin
 from restful.identity.token_format import TokenKind
 from restful.store import sessions, users
 from restful.store.sessions import SessionKind, SessionRecord
@@ -100,18 +101,27 @@ async def login_link(identities: Identities, user: UserRecord) -> str:
 
 async def redeem(identities: Identities, token: str, caller: Caller) -> WebSession | None:
     """Return a session for the token of a link; None if it was used, has expired or is unknown."""
-    if token_format.kind_of(token) is not TokenKind.LINK:
-        return None
+    found: WebSession | str = ""
+    if token_format.kind_of(token) is TokenKind.LINK:
+        found = await _redeemed(identities, token, caller)
+    if isinstance(found, WebSession):
+        return found
+    await identities.refusals.note(RefusedLogin("link", "used, expired or unknown", caller.address, found))
+    return None
+
+
+async def _redeemed(identities: Identities, token: str, caller: Caller) -> WebSession | str:
+    """Return a session, or the id of the user whose link it was."""
     async with identities.database.write() as connection:
         link = await sessions.by_digest(connection, SessionKind.LINK, token_format.digest(token))
         now = identities.now()
-        if link is None or now >= link.expires:
-            return None
-        if not await sessions.use(connection, link.id, caller.fingerprint, now):
-            return None
+        if link is None:
+            return ""
+        if now >= link.expires or not await sessions.use(connection, link.id, caller.fingerprint, now):
+            return link.user
         user = await users.by_id(connection, link.user)
         if user is None or user.state is not UserState.ACTIVE:
-            return None
+            return link.user
         entry = AuditEntry(user.id, link.id, caller.address, "login", f"user:{user.id}", detail="by link")
         await audit.record(connection, entry, now)
         return await _opened(identities, connection, user, caller)

@@ -21,6 +21,7 @@ from restful.identity.access_tokens import EndedToken, InvalidToken
 from restful.identity.caller import Caller
 from restful.identity.identities import Identities
 from restful.identity.principal import Principal
+from restful.identity.refused_logins import RefusedLogin
 from restful.identity.scopes import BY_ROLE, OF_LOOPBACK, SCOPES, effective
 from restful.identity.token_format import TokenKind
 from restful.routes.admission import admit, services_of
@@ -115,7 +116,7 @@ async def authenticated(request: Request) -> Principal:
     except EndedToken as error:
         raise invalid_token(str(error)) from error
     except InvalidToken as error:
-        raise wrong_token(identities, address, str(error)) from error
+        raise await wrong_token(identities, address, str(error)) from error
 
 
 def invalid_token(description: str) -> HttpProblem:
@@ -124,18 +125,21 @@ def invalid_token(description: str) -> HttpProblem:
     return HttpProblem("unauthenticated", _sentence(description), headers={"WWW-Authenticate": words})
 
 
-def wrong_token(identities: Identities, address: str, description: str) -> HttpProblem:
+async def wrong_token(identities: Identities, address: str, description: str) -> HttpProblem:
     """Count a token that was never issued here, and return its problem. Raises `too-many-requests`."""
+    await identities.refusals.note(RefusedLogin("token", description, address))
     identities.attempts.wrong_token(address)
     return invalid_token(description)
 
 
 async def _by_personal_token(identities: Identities, token: str, address: str) -> Principal:
     if token_format.kind_of(token) is not TokenKind.PERSONAL:
-        raise wrong_token(identities, address, "the token is no personal token, or was copied with a fault")
+        raise await wrong_token(
+            identities, address, "the token is no personal token, or was copied with a fault"
+        )
     record = await identities.authority.token(token_format.digest(token))
     if record is None:
-        raise wrong_token(identities, address, "the token is unknown or revoked")
+        raise await wrong_token(identities, address, "the token is unknown or revoked")
     if record.kind is not CredentialKind.PERSONAL or record.revoked is not None:
         raise invalid_token("the token is unknown or revoked")
     now, interval = identities.now(), identities.settings.last_used_interval

@@ -63,6 +63,7 @@ async def read(
 ) -> AuditPage:
     """Return rows of the log."""
     wanted = AuditFilter(actor, action, _seconds(since), _seconds(until), before, limit)
+    await identities.refusals.flush()
     async with identities.database.read() as connection:
         found = await rows.page(connection, wanted)
     return AuditPage(

@@ -15,13 +15,14 @@ from restful.audit import AuditEntry
 from restful.identity import devices, logins, personal_tokens, token_answers, token_format
 from restful.identity.caller import Caller
 from restful.identity.identities import Identities
+from restful.identity.refused_logins import RefusedLogin
 from restful.identity.scopes import SCOPES, effective, parse, quoted, write
 from restful.identity.token_answers import OAuthError, TokenAnswer
 from restful.identity.token_format import TokenKind
 from restful.routes.access import IdentitiesHere, anonymous, caller_of
 from restful.store import tokens, users
-from restful.store.tokens import CredentialKind
-from restful.store.users import UserState
+from restful.store.tokens import CredentialKind, TokenRecord
+from restful.store.users import UserRecord, UserState
 
 router = APIRouter(tags=["oauth"])
 Anonymous = [Depends(anonymous)]
@@ -199,18 +200,12 @@ async def _by_device_code(identities: Identities, form: Mapping[str, str], calle
 
 
 async def _by_client_secret(identities: Identities, form: Mapping[str, str], caller: Caller) -> TokenAnswer:
-    secret = _needed(form, "client_secret")
-    denied = OAuthError("invalid_client", "the client is unknown, or its secret wrong, revoked or expired")
-    if token_format.kind_of(secret) is not TokenKind.CLIENT:
-        raise denied
-    async with identities.database.read() as connection:
-        record = await tokens.by_digest(connection, token_format.digest(secret))
-        user = None if record is None else await users.by_id(connection, record.user)
-    now = identities.now()
-    if record is None or record.kind is not CredentialKind.CLIENT or not record.good(now):
-        raise denied
-    if user is None or user.name != caller.client or user.state is not UserState.ACTIVE:
-        raise denied
+    found, now = await _client_of(identities, _needed(form, "client_secret"), caller), identities.now()
+    if found is None:
+        refused = RefusedLogin("secret", "unknown, or its secret wrong, revoked or expired", caller.address)
+        await identities.refusals.note(refused)
+        raise OAuthError("invalid_client", "the client is unknown, or its secret wrong, revoked or expired")
+    user, record = found
     scopes = _of_client(form.get("scope"), record.scopes)
     async with identities.database.write() as connection:
         await tokens.touch(connection, record.id, caller.address, now, identities.settings.last_used_interval)
@@ -218,6 +213,22 @@ async def _by_client_secret(identities: Identities, form: Mapping[str, str], cal
         await audit.record(connection, entry, now)
     access = await identities.access_token(user, record.id, scopes, caller.client)
     return TokenAnswer(access, int(identities.settings.access_lifetime), effective(scopes, user.role))
+
+
+async def _client_of(
+    identities: Identities, secret: str, caller: Caller
+) -> tuple[UserRecord, TokenRecord] | None:
+    """Return the service account that asks, with its secret; None if it may not log in with that."""
+    if token_format.kind_of(secret) is not TokenKind.CLIENT:
+        return None
+    async with identities.database.read() as connection:
+        record = await tokens.by_digest(connection, token_format.digest(secret))
+        user = None if record is None else await users.by_id(connection, record.user)
+    if record is None or record.kind is not CredentialKind.CLIENT or not record.good(identities.now()):
+        return None
+    if user is None or user.name != caller.client or user.state is not UserState.ACTIVE:
+        return None
+    return user, record
 
 
 async def _unsupported(identities: Identities, form: Mapping[str, str], caller: Caller) -> TokenAnswer:  # noqa: ARG001

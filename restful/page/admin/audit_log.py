@@ -32,6 +32,7 @@ async def read(request: Request, session: AuditViewerHere, identities: Identitie
     query = request.query_params
     form = FormState({name: _clean(query.get(name, "")) for name in FIELDS})
     found: list[AuditRecord] = []
+    await identities.refusals.flush()
     async with identities.database.read() as connection:
         try:
             wanted = await _filter(connection, form, query.get("before", ""))

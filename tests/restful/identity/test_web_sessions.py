@@ -192,7 +192,7 @@ def test_a_link_logs_in_once(tmp_path: Path) -> None:
 
     found, log = within(work())
     assert found == [True, None]
-    assert log == [("link.create", "ok"), ("login", "ok")]
+    assert log == [("link.create", "ok"), ("login", "ok"), ("login", "denied")]
 
 
 @pytest.mark.parametrize("why", ["late", "no link", "unknown", "disabled"])
