@@ -74,7 +74,11 @@ async def compose(
     master = load_master_key(directory.master_key)
     await migrate(directory.database, SCHEMA)
     database = await open_database(directory.database, SCHEMA)
-    settings = IdentitySettings(issuer=endpoint.address(port), no_auth=not endpoint.login)
+    settings = IdentitySettings(
+        issuer=endpoint.address(port),
+        no_auth=not endpoint.login,
+        session_lifetime=providers.session_lifetime,
+    )
     identities = open_identities(database, settings, time.time, master, providers.authenticators)
     services = open_services(
         database, master.derived("jobs"), identities.authority, identities,

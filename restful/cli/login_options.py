@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 import typer
 
+from restful.identity.settings import DAY, IdentitySettings
+
 OidcIssuerOption = Annotated[
     str, typer.Option("--oidc-issuer", metavar="URL", help="An OpenID provider by which users log in.")
 ]
@@ -31,6 +33,17 @@ PamAllowOption = Annotated[
         help="By PAM let in these only; may be repeated. Without it: people, but not this service's user.",
     ),
 ]
+SessionLifetimeOption = Annotated[
+    str,
+    typer.Option(
+        "--session-lifetime",
+        metavar="FSD",
+        help="After it a browser logs in again, however it was used, such as 12h.",
+    ),
+]
+SESSION_LIFETIME = "7d"
+"""As `IdentitySettings` has it."""
+SHORTEST, LONGEST = 900.0, 90 * DAY
 _SERVICE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
@@ -46,6 +59,8 @@ class LoginOptions:
     """A service of PAM."""
     pam_allow: tuple[str, ...] = ()
     """Accounts, and groups as @GROUP, that may log in by it; none: all accounts of people."""
+    session_lifetime: float = IdentitySettings().session_lifetime
+    """Seconds after which a browser's session ends, however it is used."""
 
     @property
     def any(self) -> bool:
@@ -77,6 +92,8 @@ def check(options: LoginOptions, *, login: bool) -> None:
     if options.pam and not _SERVICE.fullmatch(options.pam):
         raise WrongOptions(f"--pam {options.pam}: needed is the name of a file in /etc/pam.d")
     _check_allowed(options)
+    if not SHORTEST <= options.session_lifetime <= LONGEST:
+        raise WrongOptions(f"--session-lifetime {options.session_lifetime:g}s: needed is from 15m to 90d")
     if options.any and not login:
         raise WrongOptions("--no-auth needs no login: leave out --no-auth, or --oidc-issuer and --pam")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from restful.cli.errors import ServeError
+from restful.identity.settings import IdentitySettings
 
 if TYPE_CHECKING:
     from restful.cli.login_options import LoginOptions
@@ -32,10 +33,11 @@ class OidcClient:
 
 @dataclass(frozen=True, slots=True)
 class LoginProviders:
-    """Who else than this service lets users in."""
+    """Who else than this service lets users in, and for how long."""
 
     authenticators: tuple[PasswordAuthenticator, ...] = ()
     oidc: OidcClient | None = None
+    session_lifetime: float = IdentitySettings().session_lifetime
 
 
 def load(options: LoginOptions) -> LoginProviders:
@@ -44,7 +46,8 @@ def load(options: LoginOptions) -> LoginProviders:
     if options.oidc_issuer:
         secret = client_secret(options.oidc_client_secret_file)
         oidc = OidcClient(options.oidc_issuer, options.oidc_client_id, secret)
-    return LoginProviders(_authenticators(options.pam, options.pam_allow), oidc)
+    authenticators = _authenticators(options.pam, options.pam_allow)
+    return LoginProviders(authenticators, oidc, options.session_lifetime)
 
 
 def require_no_root(options: LoginOptions) -> None:

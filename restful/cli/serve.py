@@ -10,11 +10,13 @@ from minicluster.cli.help_text import PlainCommand
 from minicluster.cli.options import EngineOption, NameOption
 from minicluster.cli.service_options import LogLevelOption, address
 from restful.cli.login_options import (
+    SESSION_LIFETIME,
     OidcClientOption,
     OidcIssuerOption,
     OidcSecretOption,
     PamAllowOption,
     PamOption,
+    SessionLifetimeOption,
 )
 from restful.cli.serving_options import LISTEN, CertificateOption, KeyOption, ProxiesOption
 
@@ -73,6 +75,7 @@ def serve(  # noqa: PLR0913, PLR0917 - an option each
     oidc_secret: OidcSecretOption = "",
     pam: PamOption = "",
     pam_allow: PamAllowOption = None,
+    session_lifetime: SessionLifetimeOption = SESSION_LIFETIME,
     login_link: LoginLinkOption = "",
     engine: EngineOption = "auto",
     name: NameOption = "",
@@ -102,12 +105,15 @@ def serve(  # noqa: PLR0913, PLR0917 - an option each
     """
     host, port = address(listen)
 
+    from minicluster.cli.job_requests import seconds  # noqa: PLC0415
     from restful.cli import login_options, packages  # noqa: PLC0415 - the help comes without all this
     from restful.cli.endpoint import ServeEndpoint, check  # noqa: PLC0415
 
     endpoint = ServeEndpoint(host, port, certificate, key, tuple(proxies or ()), url, login)
     check(endpoint)
-    logins = login_options.LoginOptions(oidc_issuer, oidc_client, oidc_secret, pam, tuple(pam_allow or ()))
+    lifetime = seconds(session_lifetime, "--session-lifetime")
+    allowed = tuple(pam_allow or ())
+    logins = login_options.LoginOptions(oidc_issuer, oidc_client, oidc_secret, pam, allowed, lifetime)
     login_options.check(logins, login=login)
     packages.require("serve")
     if login_link:

@@ -14,11 +14,13 @@ from minicluster.cli.option_errors import reworded
 from minicluster.cli.options import ContextOption, KubeconfigOption
 from minicluster.cli.service_options import ANY_PORT, LogFormatOption, LogLevelOption, address
 from restful.cli.login_options import (
+    SESSION_LIFETIME,
     OidcClientOption,
     OidcIssuerOption,
     OidcSecretOption,
     PamAllowOption,
     PamOption,
+    SessionLifetimeOption,
 )
 from restful.cli.serving_options import LISTEN, CertificateOption, KeyOption, ProxiesOption
 
@@ -111,6 +113,7 @@ def rest_api(  # noqa: PLR0913, PLR0917 - an option each
     oidc_secret: OidcSecretOption = "",
     pam: PamOption = "",
     pam_allow: PamAllowOption = None,
+    session_lifetime: SessionLifetimeOption = SESSION_LIFETIME,
     metrics_listen: MetricsOption = ANY_PORT,
     context: ContextOption = "",
     kubeconfig: KubeconfigOption = "",
@@ -131,7 +134,7 @@ def rest_api(  # noqa: PLR0913, PLR0917 - an option each
     _required("--database", database)
     _required("--master-key", master_key)
     endpoint = _endpoint(listen, (certificate, key), proxies or (), url)
-    logins = _logins(oidc_issuer, oidc_client, oidc_secret, pam, allowed=pam_allow or ())
+    logins = _logins((oidc_issuer, oidc_client, oidc_secret, pam), pam_allow or (), session_lifetime)
     metrics, secret = address(metrics_listen, "--metrics-listen"), _secret(tokens_secret)
     _require_packages()
 
@@ -192,10 +195,11 @@ def _required(option: str, value: str) -> None:
         raise WrongOptions(f"{option} is needed, or the variable {variable}")
 
 
-def _logins(*given: str, allowed: Sequence[str]) -> LoginOptions:
+def _logins(given: tuple[str, str, str, str], allowed: Sequence[str], lifetime: str) -> LoginOptions:
+    from minicluster.cli.job_requests import seconds  # noqa: PLC0415
     from restful.cli import login_options  # noqa: PLC0415
 
-    made = login_options.LoginOptions(*given, pam_allow=tuple(allowed))
+    made = login_options.LoginOptions(*given, tuple(allowed), seconds(lifetime, "--session-lifetime"))
     login_options.check(made, login=True)
     return made
 

@@ -150,8 +150,10 @@ class _Replica:
             database = await open_database(self._url, SCHEMA)
             stack.push_async_callback(database.close)
             port = int(sock.getsockname()[1])
-            own = IdentitySettings(issuer=settings.endpoint.address(port))
             providers = login_providers.load(settings.logins)
+            own = IdentitySettings(
+                issuer=settings.endpoint.address(port), session_lifetime=providers.session_lifetime
+            )
             identities = open_identities(
                 database, own, time.time, master, providers.authenticators, self._measurements.logged_in
             )

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minicluster.cli.job_requests import seconds
 from restful.cli import login_options, login_providers
 from restful.cli.errors import ServeError, WrongOptions
 from restful.cli.login_options import LoginOptions
 from restful.identity.pam_accounts import PamAccounts
+from restful.identity.settings import IdentitySettings
 from tests.restful.identity import service
 from tests.restful.identity.service import within
 
@@ -54,6 +56,8 @@ def test_options_that_go_together(options: LoginOptions) -> None:
         (LoginOptions("https://a:b@idp.example", "mc", "x"), True, "needed is https://HOST"),
         (LoginOptions("https://[", "mc", "x"), True, "needed is https://HOST"),
         (LoginOptions(pam="../passwd"), True, "--pam ../passwd: needed is the name of a file in /etc/pam.d"),
+        (LoginOptions(session_lifetime=60.0), True, "--session-lifetime 60s: needed is from 15m to 90d"),
+        (LoginOptions(session_lifetime=1e8), True, "--session-lifetime 1e+08s: needed is from 15m to 90d"),
         (LoginOptions(pam_allow=("dora",)), True, "--pam-allow is about logins by PAM: give --pam as well"),
         (
             LoginOptions(pam="login", pam_allow=("a:b",)),
@@ -110,6 +114,11 @@ def test_a_provider_leads_back_to_the_page(tmp_path: Path) -> None:
             return found.provider.redirect_uri, found.provider.client_secret, found.http.follow_redirects
 
     assert within(test()) == ("https://mc.example/callback", SECRET, False)
+
+
+def test_a_browsers_session_lives_as_long_as_is_asked_for() -> None:
+    assert seconds(login_options.SESSION_LIFETIME, "") == IdentitySettings().session_lifetime
+    assert login_providers.load(LoginOptions(session_lifetime=3600.0)).session_lifetime == 3600.0
 
 
 def test_without_options_there_is_nobody_else(tmp_path: Path) -> None:
