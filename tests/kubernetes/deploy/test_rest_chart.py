@@ -207,7 +207,7 @@ AT: dict[str, tuple[str, str, Any]] = {
     "certificate": ("replicas=1", "args", ["--tls-cert=/etc/minicluster-rest/tls/tls.crt"]),
     "keys": ("replicas=1", "args", ["--tokens-secret=site/minicluster-jobs"]),
     "proxies": (
-        "behindProxy={10.0.0.7,fd00::/8}",
+        f"behindProxy={{10.0.0.7,fd00::/8}},{PROXY[3]}",
         "args",
         ["--behind-proxy=10.0.0.7", "--behind-proxy=fd00::/8"],
     ),
@@ -247,7 +247,8 @@ def test_a_value_gets_into_the_pod(helm: Path, value: str, name: str, expected: 
 
 
 def test_the_service_understands_what_it_is_started_with(helm: Path) -> None:
-    found = rendered(helm, "watchNamespaces={team-a}", "hostNames={a.example}", "behindProxy={10.0.0.7}")
+    behind = ("behindProxy={10.0.0.7}", PROXY[3])
+    found = rendered(helm, "watchNamespaces={team-a}", "hostNames={a.example}", *behind)
     command = get_command(app)
     given = command.make_context("rest-api", list(container(found)["args"])).params
     assert (given["listen"], given["namespaces"], given["tenancy"]) == (":8443", ["team-a"], "shared")

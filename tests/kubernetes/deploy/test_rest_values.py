@@ -17,6 +17,12 @@ from tests.kubernetes.deploy.rest_chart import (
     rendered,
 )
 
+FORGED = (
+    "networkPolicy.clients is needed with behindProxy: any other pod with one of these addresses could state",
+    "whose request it sends (X-Forwarded-For). Name the proxies' pods, such as",
+    "[{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress-nginx}}}];",
+    "or set networkPolicy.enabled=false where a policy of your own admits them alone",
+)
 REFUSED = {
     "url": (
         NEEDED[1:],
@@ -67,14 +73,8 @@ REFUSED = {
             "such as [{name: public, namespace: gateways}]",
         ),
     ),
-    "clients": (
-        PROXY[:3],
-        (
-            "networkPolicy.clients is needed without tls.secretName: only the proxies may reach plain HTTP.",
-            "Name their pods, such as",
-            "[{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress-nginx}}}]",
-        ),
-    ),
+    "clients": (PROXY[:3], FORGED),
+    "clients with tls": ((*NEEDED, PROXY[2]), FORGED),
     "monitor": (
         (*NEEDED, "metrics.serviceMonitor.enabled=true", "metrics.service=false"),
         (

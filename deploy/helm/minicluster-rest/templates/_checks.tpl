@@ -23,8 +23,8 @@
 {{- if and .Values.httpRoute.enabled (not .Values.httpRoute.parentRefs) -}}
 {{- fail "httpRoute.enabled needs httpRoute.parentRefs: the Gateway, such as [{name: public, namespace: gateways}]" -}}
 {{- end -}}
-{{- if and .Values.networkPolicy.enabled (not $tls) (not .Values.networkPolicy.clients) -}}
-{{- fail "networkPolicy.clients is needed without tls.secretName: only the proxies may reach plain HTTP. Name their pods, such as [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress-nginx}}}]" -}}
+{{- if and .Values.networkPolicy.enabled .Values.behindProxy (not .Values.networkPolicy.clients) -}}
+{{- fail "networkPolicy.clients is needed with behindProxy: any other pod with one of these addresses could state whose request it sends (X-Forwarded-For). Name the proxies' pods, such as [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress-nginx}}}]; or set networkPolicy.enabled=false where a policy of your own admits them alone" -}}
 {{- end -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.service) -}}
 {{- fail "metrics.serviceMonitor.enabled needs metrics.service: a ServiceMonitor finds the pods through a Service" -}}
