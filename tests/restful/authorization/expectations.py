@@ -88,6 +88,8 @@ page, job, change    | 404    | own   | own   | own    | 404       | own       |
 page, jobs, change   | nil    | own   | own   | own    | 404       | own       | all      | all   | own
 page, operate        | 404    | no    | no    | no     | 404       | no        | own      | all   | no
 page, job            | 404    | own   | own   | own    | 404       | own       | all      | all   | own
+page, live           | 404    | own   | own   | own    | 404       | own       | own      | all   | own
+page, others, live   | 404    | no    | no    | no     | 404       | no        | own      | all   | no
 """
 """Everybody who was granted it uses one cluster. Somebody else's cluster is granted to him alone."""
 
@@ -121,6 +123,8 @@ page, job, change    | 404    | own   | own   | own    | own       | own       |
 page, jobs, change   | 404    | own   | own   | own    | own       | own       | all      | all   | own
 page, operate        | 404    | no    | no    | no     | no        | no        | all      | all   | no
 page, job            | 404    | own   | own   | own    | own       | own       | all      | all   | own
+page, live           | 404    | own   | own   | own    | own       | own       | all      | all   | own
+page, others, live   | 404    | no    | no    | no     | no        | no        | all      | all   | no
 """
 """Everybody has a cluster of his own, also who was granted none."""
 

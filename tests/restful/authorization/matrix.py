@@ -28,6 +28,8 @@ ENDS_LOGINS = {
     *(Kind.PAGE_FORM, Kind.PAGE_CREDENTIAL),
 }
 """Behind a request of these everybody shows something new."""
+TICKS = (Kind.PAGE_STREAM, Kind.PAGE_OTHERS_STREAM)
+"""Their events have nothing of a job, and the first one is long in coming."""
 OTHERS = (
     f"-of-{OTHER}".encode(),  # in the names of all that the other user has
     f'"name":"{CLOSED}"'.encode(),  # his cluster, on routes and on the page
@@ -137,7 +139,8 @@ def request(case: Case, row: Row, given: dict[str, str], shown: Shown) -> Sent:
         form = form if form is None else {"csrf": shown.csrf, **form}
     method, path = case.key[0], case.key[1].partition("#")[0]
     query = filled(dict(row.query), given)
-    return Sent(method, filled(path, given), headers, query, filled(row.body, given), form)
+    body, events = filled(row.body, given), 0 if row.kind in TICKS else 1
+    return Sent(method, filled(path, given), headers, query, body, form, events=events)
 
 
 async def prepare(here: Everything, key: Key, user: str) -> None:

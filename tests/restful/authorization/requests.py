@@ -32,6 +32,8 @@ class Sent:
     raw_headers: Sequence[tuple[bytes, bytes]] = ()
     """Further header fields, as they are."""
     address: str = "192.0.2.1"
+    events: int = 1
+    """How many events of a stream are read, behind the one that begins it."""
 
 
 @dataclass(slots=True)
@@ -74,7 +76,7 @@ async def ask(app: ASGIApp, sent: Sent, answer: Answer | None = None) -> Answer:
         answer.body += message.get("body", b"")
         if (
             not whole
-            and answer.body.count(b"\n\n") > 1
+            and answer.body.count(b"\n\n") > sent.events
             and answer.headers.get("content-type", "").startswith(EVENTS)
         ):
             gone.set()

@@ -74,10 +74,13 @@ class Kind(StrEnum):
     PAGE_FORM = "page, form"
     PAGE_CREDENTIAL = "page, own credential"
     PAGE_SUBMIT = "page, submit"
+    PAGE_STREAM = "page, live"
+    """News of a cluster's jobs: only the beginning of the answer is read."""
     PAGE_JOB = "page, job"
     PAGE_CHANGE = "page, job, change"
     PAGE_BULK = "page, jobs, change"
     """Many jobs: the answer leads back to the list, and says how many are cancelled."""
+    PAGE_OTHERS_STREAM = "page, others, live"
     PAGE_OPERATE = "page, operate"
     PAGE_ADMIN = "page, admin"
     PAGE_ADMIN_AGAIN = "page, admin, again"
@@ -204,6 +207,7 @@ PAGES: dict[Key, Row] = {
     ("GET", "/tokens"): Row(Kind.PAGE_OPEN),
     ("GET", "/tokens/revoke"): Row(Kind.PAGE_OPEN),
     ("GET", "/jobs"): Row(Kind.PAGE),
+    ("GET", "/jobs/live"): Row(Kind.PAGE_STREAM, query={"cluster": "{cluster}"}),
     ("GET", "/"): Row(Kind.PAGE_OPEN),
     ("GET", "/device"): Row(Kind.PAGE),
     ("POST", "/device"): Row(Kind.PAGE_FORM, form={"user_code": "{code}", "decision": "approve"}),
@@ -300,6 +304,7 @@ VARIANTS: dict[Key, Row] = {
         Kind.AFTER, {"command": ["true"], "dependencies": ["afterok:{id}"]}
     ),
     ("GET", f"{CLUSTER}/jobs#others"): Row(Kind.OTHERS_JOBS, query={"owner": "*"}),
+    ("GET", "/jobs/live#others"): Row(Kind.PAGE_OTHERS_STREAM, query={"cluster": "{cluster}", "owner": "*"}),
     ("POST", f"{CLUSTER}/jobs:cancel#others"): Row(Kind.OTHERS_CANCEL, {"filter": {"owner": "*"}}),
     ("GET", "/v2/usage#others"): Row(Kind.OTHERS_USE, query={"cluster": "{cluster}", "user": "*"}),
     ("GET", "/v2/usage#everybody"): Row(Kind.EVERYBODYS_USE, query={"by": "user", "user": "*"}),
@@ -333,9 +338,5 @@ ROWS: dict[Key, Row] = {
     **ADMIN_PAGES,
     **VARIANTS,
 }
-NOT_ASKED = {
-    ("GET", "/jobs/live"): "its first event comes after half a second: tests/restful/page",
-}
-"""Routes without a row, with the reason."""
 STATIC = ("/static/",)
 """Files of the page, which anybody gets."""
