@@ -27,7 +27,7 @@ from engines import engines, instance, parser, report
 from rest_servers import CLUSTER, PASSWORD
 
 from minicluster.instance.connection import connect
-from minicluster.instance.records import JobRequest
+from minicluster.instance.records import JobFilter, JobRequest, JobState
 
 if TYPE_CHECKING:
     import argparse
@@ -149,6 +149,7 @@ def submit(scene: Scene) -> JSON:
     ours, theirs, port = [], [], []
     for _ in range(scene.args.runs):
         port.append(_by_port(scene.running.uri, total, clients))
+        _await_none(scene.running.uri)
         body = {"command": ["true"]}
         mine = {"method": "POST", "path": f"{C}/jobs", "token": scene.user.token, "json": body}
         ours.append(load(scene.ours, {**order, "requests": [mine] * total}))
@@ -156,7 +157,9 @@ def submit(scene: Scene) -> JSON:
             server, token = scene.theirs
             path = "/v1/jobs/submit?" + urlencode({"command": "true"})
             other = {"method": "POST", "path": path, "token": token}
+            _await_none(scene.running.uri)
             theirs.append(load(server, {**order, "requests": [other] * total}))
+        _await_none(scene.running.uri)
     of_port = [mine["rate"] / rate for mine, rate in zip(ours, port, strict=True)]
     return {
         **_compared(ours, theirs), "port": [round(each, 1) for each in port],
@@ -172,6 +175,13 @@ def _by_port(uri: str, total: int, clients: int) -> float:
         begin = time.perf_counter()
         list(pool.map(lambda _: connected.jobs.submit(request), range(total)))
         return total / (time.perf_counter() - begin)
+
+
+def _await_none(uri: str) -> None:
+    """Wait until all jobs have ended: those of one measurement must not take the cores of the next one."""
+    with connect(uri) as connected:
+        while connected.jobs.find(JobFilter(states=JobState.ACTIVE), limit=1):
+            time.sleep(0.1)
 
 
 FILTERS = (

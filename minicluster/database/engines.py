@@ -27,13 +27,18 @@ class Engines:
     """Its transactions refuse to write."""
     writer: AsyncEngine
     """It has one connection: in this process who writes waits here, in the order in which they came."""
+    lock_timeout: float
+    """Seconds to wait for those of this process who write."""
     blocking: Engine | None = None
     """Reads in the thread that calls it: for SQLite, where `reader` changes threads ten times a statement."""
+    blocking_writer: Engine | None = None
+    """Writes in the thread that calls it, in place of `writer` and never beside it."""
 
     async def dispose(self) -> None:
         """Close all connections that nobody uses."""
-        if self.blocking is not None:
-            self.blocking.dispose()
+        for each in (self.blocking, self.blocking_writer):
+            if each is not None:
+                each.dispose()
         await self.reader.dispose()
         await self.writer.dispose()
 
@@ -51,30 +56,33 @@ def translate_errors(engine: Engine, database: str, *, writes: bool) -> None:
 def rows(engine: Engine, database: str, statement: Select[Any]) -> Sequence[Row[Any]]:
     """Return the rows of a statement. This blocks; raises DatabaseError."""
     with contextlib.ExitStack() as stack:
-        with _connecting(database):
+        with connecting(database):
             connection = stack.enter_context(engine.connect())
         return connection.execute(statement).fetchall()
 
 
 @contextlib.contextmanager
-def _connecting(database: str) -> Iterator[None]:
+def connecting(database: str) -> Iterator[None]:
     """Raise DatabaseError where no connection is had."""
     try:
         yield
     except exc.TimeoutError:
-        raise DatabaseAway(
-            f"the database {database} was in use by this process for too long: try again"
-        ) from None
+        raise in_use(database) from None
     except (exc.DBAPIError, sqlite3.Error) as error:
         cause = error.orig if isinstance(error, exc.DBAPIError) else error
         raise driver_errors.meaning(cause, database, writes=True) or error from error
+
+
+def in_use(database: str) -> DatabaseAway:
+    """Return the error of who has waited too long for those of this process."""
+    return DatabaseAway(f"the database {database} was in use by this process for too long: try again")
 
 
 @contextlib.asynccontextmanager
 async def transaction(engine: AsyncEngine, database: str) -> AsyncIterator[AsyncConnection]:
     """Give a connection with a transaction, which is committed at the end; or raise DatabaseError."""
     async with contextlib.AsyncExitStack() as stack:
-        with _connecting(database):
+        with connecting(database):
             connection = await stack.enter_async_context(engine.connect())
         async with connection.begin():
             yield connection

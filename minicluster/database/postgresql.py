@@ -50,6 +50,7 @@ def engines(url: DatabaseUrl, schema: str, lock_timeout: float = LOCK_TIMEOUT) -
     return Engines(
         reader=_engine(url, READERS, lock_timeout, options=options),
         writer=_writer(url, schema, lock_timeout, COMMAND_TIMEOUT),
+        lock_timeout=lock_timeout,
     )
 
 

@@ -90,7 +90,9 @@ def engines(path: Path, lock_timeout: float = driver_errors.LOCK_TIMEOUT) -> Eng
     return Engines(
         reader=_engine(path, READERS, "BEGIN", (*_PRAGMAS, "query_only=ON"), lock_timeout),
         writer=_engine(path, 1, "BEGIN IMMEDIATE", _PRAGMAS, lock_timeout),
-        blocking=_blocking(path, lock_timeout),
+        lock_timeout=lock_timeout,
+        blocking=_blocking(path, READERS, "", (*_PRAGMAS, "query_only=ON"), lock_timeout),
+        blocking_writer=_blocking(path, 1, "BEGIN IMMEDIATE", _PRAGMAS, lock_timeout),
     )
 
 
@@ -104,12 +106,13 @@ def violated(connection: Connection) -> list[str]:
     return sorted({str(row[0]) for row in connection.exec_driver_sql("PRAGMA foreign_key_check")})
 
 
-def _blocking(path: Path, lock_timeout: float) -> Engine:
-    """Return what reads single statements, each of which sees one state of the file."""
-    engine = create_engine(
-        URL.create("sqlite+pysqlite", database=str(path)), **_options(READERS, lock_timeout)
-    )
-    _configure(engine, (*_PRAGMAS, "query_only=ON"))
+def _blocking(
+    path: Path, connections: int, begin: str, pragmas: tuple[str, ...], lock_timeout: float
+) -> Engine:
+    """Return what reads or writes in the thread that calls it; what reads needs no transaction."""
+    url = URL.create("sqlite+pysqlite", database=str(path))
+    engine = create_engine(url, **_options(connections, lock_timeout))
+    _configure(engine, begin, pragmas)
     return engine
 
 
@@ -124,7 +127,7 @@ def _options(connections: int, lock_timeout: float) -> dict[str, Any]:
     }
 
 
-def _configure(engine: Engine, pragmas: tuple[str, ...]) -> None:
+def _configure(engine: Engine, begin: str, pragmas: tuple[str, ...]) -> None:
     @event.listens_for(engine, "connect")
     def configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         cursor = connection.cursor()
@@ -132,16 +135,16 @@ def _configure(engine: Engine, pragmas: tuple[str, ...]) -> None:
             cursor.execute(f"PRAGMA {each}")
         cursor.close()
 
+    @event.listens_for(engine, "begin")
+    def start(connection: Connection) -> None:
+        if begin:
+            connection.exec_driver_sql(begin)
+
 
 def _engine(
     path: Path, connections: int, begin: str, pragmas: tuple[str, ...], lock_timeout: float
 ) -> AsyncEngine:
     url = URL.create("sqlite+aiosqlite", database=str(path))
     engine = create_async_engine(url, **_options(connections, lock_timeout))
-    _configure(engine.sync_engine, pragmas)
-
-    @event.listens_for(engine.sync_engine, "begin")
-    def start(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
-
+    _configure(engine.sync_engine, begin, pragmas)
     return engine

@@ -184,7 +184,7 @@ class ProjectionWriter:
         marks = {mark.row for each in attributes.values() if (mark := seal.read(each)) is not None}
         async with self._context.database.read() as connection:
             rows = await request_keys.by_ids(connection, marks)
-            of_rows = {each: await jobs.of_request(connection, each) for each in rows}
+            of_rows = await jobs.of_requests(connection, rows)
             until = await self._context.claims_until(connection)
         return known, Rows(rows, of_rows, until), attributes
 
@@ -208,15 +208,18 @@ class ProjectionWriter:
         if not records and at <= self._seen:
             return
         context, row = self._context, self._cluster.row
-        async with context.database.write() as connection:
+
+        async def commit(connection: AsyncConnection) -> dict[int, JobRecord]:
             await self._renew(connection)
             for row_id, jobid in rows.adopted.items():
                 await request_keys.finished(connection, row_id, jobid)
             await jobs.put(connection, records)
             await usage.add(connection, row.id, charged)
             await clusters.saw(connection, row.id, at)
-            written = await jobs.by_ids(connection, row.id, row.instance, [each.id for each in records])
             await context.database.notify(connection, f"jobs:{row.id}")
+            return await jobs.by_ids(connection, row.id, row.instance, [each.id for each in records])
+
+        written = await context.database.writing(commit)
         self._seen = at
         self._cluster.cache.put(written.values())
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from sqlalchemy import case, func, select, true
+from sqlalchemy import bindparam, case, func, select, true
 
 from broker_config.formats.job_states import JobState
 from restful.jobs import quota
@@ -18,9 +19,9 @@ from restful.store.quotas import SERVICE, AppliedQuota
 from restful.store.request_keys import PENDING, REQUEST_KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import ColumnElement
+    from sqlalchemy import ColumnElement, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from restful.jobs.quota import Reservation
@@ -76,36 +77,52 @@ async def _applying(
 
 async def use(connection: AsyncConnection, user: str, cluster: str | None, since: float) -> Use:
     """Return what a user's jobs have, at one cluster or at all; spent is what they had since a time."""
-    of_jobs = await _sums(
-        connection, _at(JOBS.c.cluster, cluster) & (JOBS.c.owner == user) & (JOBS.c.request != "")
-        & JOBS.c.status.in_(ACTIVE_STATES), JOBS.c.status.in_(_NOT_BEGUN), JOBS.c.nnodes, JOBS.c.duration,
-    )  # fmt: skip
-    of_requests = await _sums(
-        connection, _at(REQUEST_KEYS.c.cluster, cluster) & (REQUEST_KEYS.c.user == user)
-        & (REQUEST_KEYS.c.state == PENDING), true(), REQUEST_KEYS.c.nodes, REQUEST_KEYS.c.seconds,
-    )  # fmt: skip
+    given = {"user": user, "cluster": cluster}
+    everywhere = cluster is None
+    of_jobs = await _summed(connection, _of_jobs(everywhere), given)
+    of_requests = await _summed(connection, _of_requests(everywhere), given)
     jobs, queued, nodes, committed = (sum(each) for each in zip(of_jobs, of_requests, strict=True))
     spent = await usage.spent(connection, user, cluster, since)
     return Use(int(jobs), int(queued), int(nodes), committed, spent)
 
 
-def _at(column: ColumnElement[str], cluster: str | None) -> ColumnElement[bool]:
-    return column.in_(select(CLUSTERS.c.id)) if cluster is None else column == cluster
-
-
-async def _sums(
-    connection: AsyncConnection,
-    which: ColumnElement[bool],
-    queued: ColumnElement[bool],
-    nodes: ColumnElement[int],
-    seconds: ColumnElement[float],
+async def _summed(
+    connection: AsyncConnection, sums: Select[Any], given: Mapping[str, Any]
 ) -> tuple[int, int, int, float]:
     """Return how many there are and how many are queued, their nodes, and their node-seconds.
 
     The last are infinite where one has no time limit.
     """
+    count, of_them, all_nodes, committed, without = (await connection.execute(sums, given)).one()
+    return count, of_them or 0, all_nodes or 0, math.inf if without else committed or 0.0
+
+
+# Statements that each submit has are made once.
+
+
+@cache
+def _of_jobs(everywhere: bool) -> Select[Any]:
+    """Return the sums over the jobs of `user` that have not ended, at `cluster` or everywhere."""
+    mine = _at(JOBS.c.cluster, everywhere) & (JOBS.c.owner == bindparam("user")) & (JOBS.c.request != "")
+    queued = JOBS.c.status.in_(_NOT_BEGUN)
+    return _sums(queued, JOBS.c.nnodes, JOBS.c.duration).where(mine & JOBS.c.status.in_(ACTIVE_STATES))
+
+
+@cache
+def _of_requests(everywhere: bool) -> Select[Any]:
+    """Return the sums over the requests of `user` without a job, at `cluster` or everywhere."""
+    mine = _at(REQUEST_KEYS.c.cluster, everywhere) & (REQUEST_KEYS.c.user == bindparam("user"))
+    sums = _sums(true(), REQUEST_KEYS.c.nodes, REQUEST_KEYS.c.seconds)
+    return sums.where(mine & (REQUEST_KEYS.c.state == PENDING))
+
+
+def _at(column: ColumnElement[str], everywhere: bool) -> ColumnElement[bool]:
+    return column.in_(select(CLUSTERS.c.id)) if everywhere else column == bindparam("cluster")
+
+
+def _sums(
+    queued: ColumnElement[bool], nodes: ColumnElement[int], seconds: ColumnElement[float]
+) -> Select[Any]:
     unlimited, waiting = (func.sum(case((each, 1), else_=0)) for each in (seconds == 0.0, queued))
     sums = func.count(), waiting, func.sum(nodes), func.sum(nodes * seconds), unlimited
-    found = (await connection.execute(select(*sums).where(which))).one()
-    count, of_them, all_nodes, committed, without = found
-    return count, of_them or 0, all_nodes or 0, math.inf if without else committed or 0.0
+    return select(*cast("tuple[ColumnElement[Any], ...]", sums))

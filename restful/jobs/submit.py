@@ -95,25 +95,28 @@ class Submitter:
         """Return the request's row, on which this process works from now on if it has no job."""
         context, cluster, now = self._context, order.cluster, self._context.now()
         claimed: set[str] = set()
+
+        async def begin(connection: AsyncConnection) -> RequestRow:
+            former = await self._former(connection, order, now)
+            if former is not None and former.job is not None:
+                return former
+            self._check_ready(cluster)
+            until = await context.common_now(connection) + context.limits.claim_seconds
+            row = await self._claimed(
+                connection, order, former or self._new(order, new_id(now), now, until), former, until
+            )
+            entry = audit.by(order.principal, "job.submit", f"cluster:{cluster.name} request:{row.id}")
+            await audit.record(connection, entry, now)
+            # Before the commit: a request with the same key may be next in line for the transaction.
+            claimed.add(row.id)
+            cluster.under_way.add(row.id)
+            return row
+
         try:
-            async with context.database.write() as connection:
-                former = await self._former(connection, order, now)
-                if former is not None and former.job is not None:
-                    return former
-                self._check_ready(cluster)
-                until = await context.common_now(connection) + context.limits.claim_seconds
-                row = await self._claimed(
-                    connection, order, former or self._new(order, new_id(now), now, until), former, until
-                )
-                entry = audit.by(order.principal, "job.submit", f"cluster:{cluster.name} request:{row.id}")
-                await audit.record(connection, entry, now)
-                # Before the commit: a request with the same key may be next in line for the transaction.
-                claimed.add(row.id)
-                cluster.under_way.add(row.id)
+            return await context.database.writing(begin)
         except BaseException:
             cluster.under_way -= claimed
             raise
-        return row
 
     def _check_ready(self, cluster: ServedCluster) -> None:
         if cluster.connection.reason:
@@ -250,13 +253,15 @@ _RETRY = {"Retry-After": "1"}
 
 async def note(context: Context, cluster: ServedCluster, row: RequestRow, record: JobRecord) -> None:
     """Write that a job is a request's."""
-    async with context.database.write() as connection:
+
+    async def noted(connection: AsyncConnection) -> dict[int, JobRecord]:
         await request_keys.finished(connection, row.id, record.id)
         await jobs.disown(connection, row.id, record.id)
         await jobs.submitted(connection, record)
-        written = await jobs.by_ids(connection, cluster.id, record.instance, [record.id])
         await context.database.notify(connection, f"jobs:{cluster.id}")
-    cluster.cache.put(written.values())
+        return await jobs.by_ids(connection, cluster.id, record.instance, [record.id])
+
+    cluster.cache.put((await context.database.writing(noted)).values())
 
 
 async def _jobs_of(context: Context, cluster: ServedCluster, rows: Sequence[RequestRow]) -> dict[str, Job]:

@@ -90,8 +90,11 @@ def _record(row: Row[Any]) -> AuditRecord:
 
 async def head(connection: AsyncConnection, start: str) -> AuditHead:
     """Return the head, and let nobody else append in this transaction; an empty log begins with a hash."""
-    await insert_missing(connection, AUDIT_HEAD, {"one": _ONE, "id": 0, "hash": start})
-    row = (await connection.execute(select(AUDIT_HEAD).with_for_update())).one()
+    found = select(AUDIT_HEAD).with_for_update()
+    row = (await connection.execute(found)).one_or_none()
+    if row is None:
+        await insert_missing(connection, AUDIT_HEAD, {"one": _ONE, "id": 0, "hash": start})
+        row = (await connection.execute(found)).one()
     return AuditHead(row.id, row.hash)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, Column, Double, Index, Integer, String, Table, Text, func, select, update
@@ -156,21 +157,23 @@ async def put(connection: AsyncConnection, records: Iterable[JobRecord]) -> None
     """Write jobs, new ones and known ones; of these all but the owner."""
     rows = [values(each) for each in records]
     if rows:
-        await connection.execute(_upsert(connection, exclude=_OWNED), rows)
+        await connection.execute(_upsert(connection.dialect.name, exclude=_OWNED), rows)
 
 
 async def submitted(connection: AsyncConnection, found: JobRecord) -> None:
     """Write a job that was submitted just now; where the journal was faster, its owner alone."""
     await connection.execute(
         _upsert(
-            connection, exclude=tuple(name for name in NAMES if name not in ("owner", "request", "bank"))
+            connection.dialect.name,
+            exclude=tuple(name for name in NAMES if name not in ("owner", "request", "bank")),
         ),
         [values(found)],
     )
 
 
-def _upsert(connection: AsyncConnection, exclude: Collection[str]) -> Any:
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+@cache
+def _upsert(dialect_name: str, exclude: tuple[str, ...]) -> Any:
+    dialect = postgresql if dialect_name == "postgresql" else sqlite
     made = dialect.insert(JOBS)
     changed = {name: made.excluded[name] for name in NAMES if name not in exclude}
     return made.on_conflict_do_update(index_elements=list(_KEY), set_=changed)
@@ -198,10 +201,14 @@ async def ids(connection: AsyncConnection, cluster: str, instance: str) -> set[i
     return set((await connection.scalars(select(JOBS.c.id).where(mine))).all())
 
 
-async def of_request(connection: AsyncConnection, row_id: str) -> list[JobRecord]:
-    """Return a request's job and its restarts, oldest first."""
-    found = select(*SELECTED).where(JOBS.c.request == row_id).order_by(JOBS.c.id)
-    return [record(row) for row in await connection.execute(found)]
+async def of_requests(connection: AsyncConnection, row_ids: Collection[str]) -> dict[str, list[JobRecord]]:
+    """Return each request's job and its restarts, oldest first."""
+    found: dict[str, list[JobRecord]] = {each: [] for each in row_ids}
+    if found:
+        theirs = select(*SELECTED).where(JOBS.c.request.in_(found)).order_by(JOBS.c.id)
+        for row in await connection.execute(theirs):
+            found[row.request].append(record(row))
+    return found
 
 
 async def latest(connection: AsyncConnection, cluster: str, instance: str, limit: int) -> list[JobRecord]:

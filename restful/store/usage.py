@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Column, Double, Integer, String, Table, and_, func, select
 from sqlalchemy.dialects import postgresql, sqlite
@@ -40,15 +41,21 @@ class Charge(NamedTuple):
 
 async def add(connection: AsyncConnection, cluster: str, charges: Iterable[Charge]) -> None:
     """Add to what is there."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    for charge in charges:
-        made = dialect.insert(USAGE).values(cluster=cluster, **charge._asdict())
-        more = {
-            "node_seconds": USAGE.c.node_seconds + made.excluded.node_seconds,
-            "core_seconds": USAGE.c.core_seconds + made.excluded.core_seconds,
-        }
-        same = [USAGE.c.user, USAGE.c.cluster, USAGE.c.day]
-        await connection.execute(made.on_conflict_do_update(index_elements=same, set_=more))
+    rows = [{"cluster": cluster, **each._asdict()} for each in charges]
+    if rows:
+        await connection.execute(_adding(connection.dialect.name), rows)
+
+
+@cache
+def _adding(dialect_name: str) -> Any:
+    dialect = postgresql if dialect_name == "postgresql" else sqlite
+    made = dialect.insert(USAGE)
+    more = {
+        "node_seconds": USAGE.c.node_seconds + made.excluded.node_seconds,
+        "core_seconds": USAGE.c.core_seconds + made.excluded.core_seconds,
+    }
+    same = [USAGE.c.user, USAGE.c.cluster, USAGE.c.day]
+    return made.on_conflict_do_update(index_elements=same, set_=more)
 
 
 async def spent(connection: AsyncConnection, user: str, cluster: str | None, since: float) -> float:

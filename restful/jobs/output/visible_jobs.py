@@ -72,7 +72,7 @@ class VisibleJobs:
         if not record.request:
             return []
         async with self.database.read() as connection:
-            return await stored.of_request(connection, record.request)
+            return (await stored.of_requests(connection, [record.request]))[record.request]
 
     async def followed_cluster(self, principal: Principal, cluster: str) -> FollowedCluster:
         """Return a cluster, to follow one's own jobs there."""
