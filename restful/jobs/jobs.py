@@ -163,11 +163,10 @@ class JobService:
         """Cancel jobs by their ids, or those of a filter that have not ended; each has its own outcome."""
         most = self._parts.settings.requests.bulk
         if isinstance(which, list):
-            cluster, _ = await self._parts.access.cluster(principal, cluster_name, "jobs:cancel")
+            at = await self._parts.access.cluster(principal, cluster_name, "jobs:cancel")
             _check_many(len(which), most)
-            found = [
-                (text, await self._found(principal, cluster_name, text)) for text in dict.fromkeys(which)
-            ]
+            jobs = await self._parts.visibility.many(principal, at, which, "jobs:cancel")
+            cluster, found = at[0], list(jobs.items())
         else:
             cluster, wanted = await self._parts.listing.which(principal, cluster_name, which, "jobs:cancel")
             records = await self._parts.listing.records(cluster, wanted, None, most + 1)
@@ -177,12 +176,6 @@ class JobService:
                 for record in records
             ]
         return await self._parts.control.cancel_many(principal, cluster, found, reason)
-
-    async def _found(self, principal: Principal, cluster_name: str, text: str) -> Visible | None:
-        try:
-            return await self._parts.visibility.job(principal, cluster_name, text, "jobs:cancel")
-        except HttpProblem:
-            return None
 
     async def visible(self, principal: Principal, cluster_name: str, text: str) -> Visible:
         """Return a job that somebody may read; that it is another's is recorded."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from restful.errors import HttpProblem
 from restful.jobs.views import absent, jobid_of
 from restful.store import jobs
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
     from minicluster.database import Database
     from restful.clusters.access import ClusterAccess
     from restful.clusters.cluster import ServedCluster
@@ -42,29 +45,64 @@ class Visibility:
         Raises HttpProblem "not-found", "forbidden".
         """
         cluster, scopes = await self._access.cluster(principal, cluster_name, scope)
-        found = await self._found(principal, cluster, text)
-        if not found.own and f"{scope}:all" not in scopes:
+        found = (await self.many(principal, (cluster, scopes), [text], scope))[text]
+        if found is None:
             raise absent(text)
+        return found
+
+    async def many(
+        self, principal: Principal, at: tuple[ServedCluster, frozenset[str]], texts: Iterable[str], scope: str
+    ) -> dict[str, Visible | None]:
+        """Return jobs as `job` does, by their ids as given; None: it would raise. The database is asked once.
+
+        `at` is the cluster, and the scopes there, as ClusterAccess returns them.
+        """
+        cluster, scopes = at
+        found = await self._found(principal, cluster, texts)
+        for text, job in found.items():
+            if job is not None and not job.own and f"{scope}:all" not in scopes:
+                found[text] = None
         return found
 
     async def any_job(self, principal: Principal, cluster_name: str, text: str, scope: str) -> Visible:
         """Return a job, somebody else's too, for a scope that is about everybody's. Raises as `job` does."""
         cluster, _ = await self._access.cluster(principal, cluster_name, scope)
-        return await self._found(principal, cluster, text)
-
-    async def _found(self, principal: Principal, cluster: ServedCluster, text: str) -> Visible:
-        record = await self._record(cluster, jobid_of(text))
-        if record is None:
+        found = (await self._found(principal, cluster, [text]))[text]
+        if found is None:
             raise absent(text)
-        return Visible(cluster, record, record.owner == principal.user)
+        return found
 
-    async def _record(self, cluster: ServedCluster, jobid: int) -> JobRecord | None:
-        record = cluster.cache.get(jobid)
-        if record is not None:
-            return record
-        async with self._database.read() as connection:
-            found = await jobs.by_id(connection, cluster.id, jobid)
-        current = [each for each in found if each.instance == cluster.row.instance]
-        if current:
-            cluster.cache.offer(current[0])
-        return next(iter(current or sorted(found, key=lambda each: each.t_submit, reverse=True)), None)
+    async def _found(
+        self, principal: Principal, cluster: ServedCluster, texts: Iterable[str]
+    ) -> dict[str, Visible | None]:
+        ids = {text: _id(text) for text in texts}
+        records = await self._records(cluster, {each for each in ids.values() if each is not None})
+
+        def visible(jobid: int | None) -> Visible | None:
+            record = None if jobid is None else records.get(jobid)
+            return None if record is None else Visible(cluster, record, record.owner == principal.user)
+
+        return {text: visible(jobid) for text, jobid in ids.items()}
+
+    async def _records(self, cluster: ServedCluster, ids: Collection[int]) -> dict[int, JobRecord]:
+        """Return the jobs of ids: those of the present instance, or else of the latest that had one."""
+        known = {jobid: record for jobid in ids if (record := cluster.cache.get(jobid)) is not None}
+        missing = [jobid for jobid in ids if jobid not in known]
+        if not missing:
+            return known
+        rows = await self._database.rows(jobs.of_ids(cluster.id, missing))
+        present = cluster.row.instance
+        found = sorted(map(jobs.record, rows), key=lambda each: (each.instance == present, each.t_submit))
+        latest = {each.id: each for each in found}
+        for each in latest.values():
+            if each.instance == present:
+                cluster.cache.offer(each)
+        return known | latest
+
+
+def _id(text: str) -> int | None:
+    """Return the id that a text means; None: it is none."""
+    try:
+        return jobid_of(text)
+    except HttpProblem:
+        return None

@@ -15,7 +15,7 @@ from restful.store.metadata import METADATA
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from sqlalchemy import ColumnElement
+    from sqlalchemy import ColumnElement, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 NOBODY = ""
@@ -179,10 +179,9 @@ def _upsert(dialect_name: str, exclude: tuple[str, ...]) -> Any:
     return made.on_conflict_do_update(index_elements=list(_KEY), set_=changed)
 
 
-async def by_id(connection: AsyncConnection, cluster: str, jobid: int) -> list[JobRecord]:
-    """Return the jobs of an id: one, or of several instances that a cluster had one after the other."""
-    same = (JOBS.c.cluster == cluster) & (JOBS.c.id == jobid)
-    return [record(row) for row in await connection.execute(select(*SELECTED).where(same))]
+def of_ids(cluster: str, ids: Collection[int]) -> Select[Any]:
+    """Return the query for the jobs of ids: each of one, or of several instances that a cluster had."""
+    return select(*SELECTED).where((JOBS.c.cluster == cluster) & JOBS.c.id.in_(ids))
 
 
 async def by_ids(

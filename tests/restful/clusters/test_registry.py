@@ -70,7 +70,7 @@ def test_the_journal_does_not_change_an_owner(tmp_path: Path) -> None:
             noted = JobRecord("C", "I", 7, "alice", "R", name="a", bank="b")
             await jobs.submitted(connection, noted)
             await jobs.put(connection, [JobRecord("C", "I", 7, name="n", nnodes=2)])
-            return (await jobs.by_id(connection, "C", 7))[0]
+            return (await jobs.by_ids(connection, "C", "I", [7]))[7]
 
     found = within(work())
     assert (found.owner, found.request, found.bank, found.name, found.nnodes) == ("alice", "R", "b", "n", 2)

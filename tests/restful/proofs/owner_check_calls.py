@@ -2,7 +2,7 @@
 
 CHECKS = {
     "access": {"cluster", "scopes", "usable"},
-    "visibility": {"job", "any_job"},
+    "visibility": {"job", "many", "any_job"},
     "principal": {"may"},
     "found": {"may"},
     "again": {"may"},

@@ -117,7 +117,12 @@ AT_CLUSTERS = [
     Mutant("jobs/filters.py", 'if asked in ("", user):\n        return user', "pass", "/jobs"),
 ]
 AT_JOBS = [
-    Mutant("jobs/visibility.py", 'if not found.own and f"{scope}:all" not in scopes:', "if False:", "why"),
+    Mutant(
+        "jobs/visibility.py",
+        'if job is not None and not job.own and f"{scope}:all" not in scopes:',
+        "if False:",
+        "why",
+    ),
     Mutant("jobs/visibility.py", "record.owner == principal.user", "True", "why"),
     Mutant(
         "jobs/visibility.py",
@@ -165,14 +170,14 @@ AT_JOBS = [
     ),
     Mutant(
         JOBS,
-        'cluster, _ = await self._parts.access.cluster(principal, cluster_name, "jobs:cancel")\n',
-        "cluster, _ = _unchecked(self._parts.access, cluster_name)\n",
+        'at = await self._parts.access.cluster(principal, cluster_name, "jobs:cancel")\n',
+        "at = _unchecked(self._parts.access, cluster_name)\n",
         "jobs:cancel",
     ),
     Mutant(
         JOBS,
-        'return await self._parts.visibility.job(principal, cluster_name, text, "jobs:cancel")',
-        'return await self._parts.visibility.any_job(principal, cluster_name, text, "jobs:cancel")',
+        'self._parts.visibility.many(principal, at, which, "jobs:cancel")',
+        'self._parts.visibility.many(principal, (at[0], at[1] | {"jobs:cancel:all"}), which, "jobs:cancel")',
         "jobs:cancel",
     ),
     Mutant(

@@ -34,7 +34,7 @@ PRELOADED = (
 )
 """What takes long to import, once for all children."""
 SAMPLE = {
-    ("jobs/visibility.py", 'if not found.own and f"{scope}:all" not in scopes:'),
+    ("jobs/visibility.py", 'if job is not None and not job.own and f"{scope}:all" not in scopes:'),
     ("store/tokens.py", "(TOKENS.c.id == token, TOKENS.c.user == user, TOKENS"),
     ("routes/nodes.py", 'asker("nodes:drain")'),
 }

@@ -1,0 +1,88 @@
+"""How often the database is asked: requests about many jobs, and submits, have few statements."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Engine, event
+
+from broker_config.formats.jobid import f58plain
+from tests.restful.authorization.requests import Sent
+from tests.restful.authorization.service import FIRST_JOB, SHARED, opened
+from tests.restful.authorization.users import Asker, shown_by
+from tests.restful.identity.service import within
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.restful.authorization.requests import Answer
+    from tests.restful.authorization.service import Everything
+
+C = f"/v2/clusters/{SHARED}"
+MANY = 400
+
+
+@contextlib.contextmanager
+def statements() -> Iterator[list[tuple[str, str]]]:
+    """Give the statements of the block, each with the name of its thread."""
+    found: list[tuple[str, str]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
+        found.append((" ".join(statement.split()), threading.current_thread().name))
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield found
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+
+
+async def asked(here: Everything, path: str, body: object) -> tuple[Answer, list[tuple[str, str]]]:
+    """Return the answer to alice's request, and the statements that it had."""
+    shown = await shown_by(here.identities, Asker.OWNER, here.users["alice"])
+    headers = {"authorization": f"Bearer {shown.bearer}"}
+    await here.ask(Sent("GET", f"{C}/jobs", headers))  # who she is, is in memory from now on
+    with statements() as found:
+        answer = await here.ask(Sent("POST", path, headers, body=body))
+        await asyncio.sleep(0)
+    return answer, found
+
+
+def test_many_jobs_are_looked_up_at_once(tmp_path: Path) -> None:
+    async def work() -> tuple[Counter[int], list[tuple[str, str]]]:
+        async with opened(tmp_path) as here:
+            ids = [here.job_of[SHARED, "alice"], here.job_of[SHARED, "dave"], "no id"]
+            ids += [f58plain(FIRST_JOB + (1 << 20) + number) for number in range(MANY)]
+            answer, found = await asked(here, f"{C}/jobs:cancel", {"ids": ids})
+            return Counter(each["status"] for each in answer.json()["results"]), found
+
+    statuses, found = within(work())
+    assert statuses == {202: 1, 404: MANY + 2}
+    assert [text for text, _ in found if text.startswith("SELECT job.")] == [
+        text for text, _ in found if " job.id IN " in text
+    ]
+    assert len([text for text, _ in found if " job.id IN " in text]) == 1
+    assert len([text for text, _ in found if text.startswith("INSERT INTO audit ")]) == 1
+
+
+def test_a_submit_has_two_transactions_of_one_thread(tmp_path: Path) -> None:
+    """Where each statement changed threads, 32 clients had a twentieth of what the instance takes."""
+
+    async def work() -> tuple[int, list[tuple[str, str]]]:
+        async with opened(tmp_path) as here:
+            answer, found = await asked(here, f"{C}/jobs", {"command": ["true"]})
+            return answer.status, found
+
+    status, found = within(work())
+    written = [text for text, thread in found if thread.startswith("database")]
+    assert status == 201
+    assert written.count("BEGIN IMMEDIATE") == 2
+    assert [text for text, _ in found if "request_key" in text] == [
+        text for text in written if "request_key" in text
+    ]
+    assert len(written) <= 18
