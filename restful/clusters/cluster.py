@@ -52,9 +52,14 @@ class ServedCluster:
         return self.connection.state is ConnectionState.GONE
 
     @property
+    def own(self) -> bool:
+        """Return whether it is somebody's own, who may have its instance say what he likes."""
+        return self.spec.tenancy is Tenancy.OWN
+
+    @property
     def owner(self) -> str:
         """Return the user whose it is; empty for a shared one."""
-        return self.spec.owner if self.spec.tenancy is Tenancy.OWN else ""
+        return self.spec.owner if self.own else ""
 
 
 def new_cluster(spec: ClusterSpec, row: ClusterRow, limits: ClusterLimits) -> ServedCluster:

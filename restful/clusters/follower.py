@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from restful.clusters import instance_calls
 from restful.clusters.change_reader import ChangeReader
 from restful.clusters.ownership import Claim, Ownership, Rows, Submits, claimed
-from restful.clusters.projection import charges, lost, new_record, projected
+from restful.clusters.projection import Charging, bounded, charges, lost, new_record, projected
 from restful.jobs import seal
 from restful.store import clusters, jobs, request_keys, usage
 
@@ -160,12 +160,20 @@ class ProjectionWriter:
             if before is None:
                 self._later[job.id] = job
                 continue
-            record, more = charges(before, projected(before, job), at)
+            record, more = charges(before, self._projected(before, job), at, self._charging)
             records.append(record)
             charged += more
             if record.request and record.id not in known:
                 rows.jobs.setdefault(record.request, []).append(record)
         await self._commit(records, charged, rows, at)
+
+    def _projected(self, before: JobRecord, job: Job) -> JobRecord:
+        after = projected(before, job)
+        return bounded(before, after) if self._cluster.own else after
+
+    @property
+    def _charging(self) -> Charging:
+        return Charging(self._context.now(), self._cluster.owner if self._cluster.own else None)
 
     async def _known(
         self, found: list[Job]
@@ -199,7 +207,9 @@ class ProjectionWriter:
         if claim is Claim.LATER:
             return None
         owned = await self._ownership.owned(candidate, rows, self._jobspec, claim)
-        return new_record(self._cluster.id, self._cluster.row.instance, job.id, owned)
+        row = candidate.row if owned.request else None
+        reserved = (row.nodes, row.seconds) if row is not None else (0, 0.0)
+        return new_record(self._cluster.id, self._cluster.row.instance, job.id, owned, *reserved)
 
     async def _jobspec(self, jobid: int) -> Mapping[str, Any]:
         return await self._ask(lambda instance: instance_calls.jobspec(instance, jobid))
@@ -237,7 +247,7 @@ class ProjectionWriter:
         charged: list[Charge] = []
         records: list[JobRecord] = []
         for each in gone:
-            record, more = charges(each, lost(each, self._seen), self._seen)
+            record, more = charges(each, lost(each, self._seen), self._seen, self._charging)
             records.append(record)
             charged += more
         await self._commit(records, charged, Rows({}, {}), self._seen)

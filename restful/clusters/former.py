@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from minicluster.instance.errors import InstanceGone
 from restful.clusters.cluster import new_cluster
 from restful.clusters.connection import ConnectionState
-from restful.clusters.projection import charges, lost
+from restful.clusters.projection import Charging, charges, lost
 from restful.clusters.spec import ClusterSpec, Tenancy
 from restful.store import clusters as rows
 from restful.store import jobs, request_keys, usage
@@ -86,7 +86,10 @@ async def end_jobs(context: Context, row: ClusterRow, at: float) -> None:
     """
     async with context.database.write() as connection:
         active = await jobs.active(connection, row.id)
-        ended = [charges(each, lost(each, max(at, each.t_submit, each.t_run)), at) for each in active]
+        charging = Charging(context.now(), row.owner if row.tenancy == Tenancy.OWN else None)
+        ended = [
+            charges(each, lost(each, max(at, each.t_submit, each.t_run)), at, charging) for each in active
+        ]
         await jobs.put(connection, [record for record, _ in ended])
         await usage.add(connection, row.id, [charge for _, charged in ended for charge in charged])
         for each in await request_keys.pending(connection, row.id):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker_config.formats.job_states import JobResult, JobState
+from minicluster.database.ids import made_at
 from restful.store.jobs import NOBODY, JobRecord, status_of
 from restful.store.usage import DAY, Charge
 
@@ -24,6 +25,12 @@ LAST_TIME = 1e11
 """In seconds: far beyond any job's, and few enough days for usage."""
 MAX_CHARGED_SECONDS = 400 * DAY
 """Seconds of a job that are charged at most: each day is a row, and none may have a longer limit."""
+CLOCKS_DIFFER = 3600.0
+"""Seconds by which an instance's times may be before a request, or later than now."""
+END_SECONDS = 600.0
+"""Seconds that a job may have beyond its time limit: Flux sends it signals first."""
+MAX_CORES = 4096
+"""Of a node."""
 MAX_DEPENDENCIES = 100
 """Of a job that are stored: as many as may be submitted."""
 LOST = "lost"
@@ -38,9 +45,23 @@ class Owned(NamedTuple):
     restart_of: int | None = None
 
 
-def new_record(cluster: str, instance: str, jobid: int, owned: Owned) -> JobRecord:
-    """Return the record of a job of which nothing else is known yet."""
-    return JobRecord(cluster, instance, jobid, owned.owner, owned.request, restart_of=owned.restart_of)
+class Charging(NamedTuple):
+    """What bounds the charges for a cluster's jobs."""
+
+    now: float
+    """By the service's clock."""
+    owner: str | None = None
+    """The user whose own the cluster is, who may have it report what he likes; None: it is a shared one."""
+
+
+def new_record(
+    cluster: str, instance: str, jobid: int, owned: Owned, nodes: int = 0, seconds: float = 0.0
+) -> JobRecord:
+    """Return the record of a job of which nothing else is known yet but what its request reserved."""
+    return JobRecord(
+        cluster, instance, jobid, owned.owner, owned.request, nnodes=nodes, duration=seconds,
+        restart_of=owned.restart_of,
+    )  # fmt: skip
 
 
 def projected(before: JobRecord, job: Job) -> JobRecord:
@@ -53,9 +74,9 @@ def projected(before: JobRecord, job: Job) -> JobRecord:
         queue=_cut(job.queue, 255) or before.queue,
         urgency=_whole(job.urgency),
         priority=None if job.priority is None else _whole(job.priority, LARGEST_PRIORITY),
-        nnodes=_whole(job.nnodes) or before.nnodes,
-        ntasks=_whole(job.ntasks) or before.ntasks,
-        ncores=_whole(job.ncores) or before.ncores,
+        nnodes=_count(job.nnodes) or before.nnodes,
+        ntasks=_count(job.ntasks) or before.ntasks,
+        ncores=_count(job.ncores) or before.ncores,
         duration=seconds(job.duration) or before.duration,
         expiration=seconds(job.expiration),
         t_submit=seconds(job.t_submit) or before.t_submit,
@@ -72,7 +93,25 @@ def projected(before: JobRecord, job: Job) -> JobRecord:
     )
 
 
+def bounded(before: JobRecord, after: JobRecord) -> JobRecord:
+    """Return a user's job at somebody's own cluster with no more than its request reserved.
+
+    `before` has that, or what was reported since. Otherwise the cluster's owner could use up others' quotas
+    by what he lets it report.
+    """
+    if not before.request:
+        return after
+    nodes = min((each for each in (before.nnodes, after.nnodes) if each), default=0)
+    limit = min((each for each in (before.duration, after.duration) if each), default=0.0)
+    return replace(after, nnodes=nodes, ncores=min(after.ncores, nodes * MAX_CORES), duration=limit)
+
+
 # What is behind an instance is not trusted: a broker of somebody's own sends what it likes.
+
+
+def _count(value: Any) -> int:
+    """Return how many there are: 0 in place of what is no such number."""
+    return max(0, _whole(value))
 
 
 def _whole(value: Any, most: int = LARGEST) -> int:
@@ -122,25 +161,49 @@ def lost(before: JobRecord, at: float) -> JobRecord:
     )
 
 
-def charges(before: JobRecord, after: JobRecord, at: float) -> tuple[JobRecord, list[Charge]]:
+def charges(
+    before: JobRecord, after: JobRecord, at: float, charging: Charging
+) -> tuple[JobRecord, list[Charge]]:
     """Return a job's record with what it used until now charged, and the charges.
 
     A job is charged when it ends, and when its size changes, for the size before. What is charged once is not
-    charged again, whatever part of the journal is read twice.
+    charged again, whatever part of the journal is read twice. Nothing is charged from before its request, nor
+    from times to come; at somebody's own cluster a job is charged once, for its time limit at most.
     """
     ended = after.t_cleanup or after.t_inactive
     resized = before.t_run > 0 and (before.nnodes, before.ncores) != (after.nnodes, after.ncores)
-    end = ended if not after.active and ended else at if resized else 0.0
-    begin = max(before.charged_until, after.t_run, end - MAX_CHARGED_SECONDS)
+    end = ended if not after.active and ended else at if resized and charging.owner is None else 0.0
+    end = min(end, charging.now + CLOCKS_DIFFER)
+    own = charging.owner is not None
+    longest = after.duration + END_SECONDS if own and after.duration else MAX_CHARGED_SECONDS
+    begin = max(before.charged_until, after.t_run, end - longest, _requested(after) - CLOCKS_DIFFER)
     if not after.t_run or end <= begin:
         return after, []
     size = before if before.t_run else after
     charged = replace(after, charged_until=end)
-    if not after.owner or not after.request:
+    if not after.owner or not after.request or not _is_charged(before, after, charging.owner):
         return charged, []
     return charged, [
         Charge(after.owner, day, part * size.nnodes, part * size.ncores) for day, part in by_day(begin, end)
     ]
+
+
+def _is_charged(before: JobRecord, after: JobRecord, cluster_owner: str | None) -> bool:
+    """Return whether a job is charged, as far as that depends on whose the cluster is.
+
+    At somebody's own it may be said to have ended many times, or to have been restarted for others.
+    """
+    if cluster_owner is None:
+        return True
+    return not before.charged_until and (after.restart_of is None or after.owner == cluster_owner)
+
+
+def _requested(record: JobRecord) -> float:
+    """Return when a job's request came, by the service's clock."""
+    try:
+        return made_at(record.request)
+    except ValueError:
+        return 0.0
 
 
 def by_day(begin: float, end: float) -> Iterator[tuple[int, float]]:
