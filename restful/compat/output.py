@@ -68,6 +68,6 @@ async def stream(request: Request, jobid: str, principal: ReadingUser) -> Respon
     """Return the text of all tasks up to the job's end; a request that may not read it gets none of it."""
     services, cluster = request.app.state.services, await cluster_of(request, principal)
     job = await services.following.followed(principal, cluster, jobid)
-    follow = partial(services.streams.hub.follow, ("output", job.key), job.output, -1)
+    follow = partial(services.streams.hub.follow, ("output", job.key), job.output, -1, job.owner)
     wanted = ChunkSelection(streams=frozenset(STREAMS))
     return LateRefusals(live_response(request, principal, (cluster, jobid), TextEncoder(wanted), follow))

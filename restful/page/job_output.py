@@ -44,7 +44,7 @@ async def output_file(request: Request, cluster: str, jobid: str, session: Logge
     async def check(again: BrowserSession) -> None:
         await services.following.check(again.principal, cluster, jobid)
 
-    follow = partial(services.streams.hub.read, job.output_now, START)
+    follow = partial(services.streams.hub.read, job.output_now, START, job.owner)
     found = stream(request, session, TextEncoder(ChunkSelection()), follow, check)
     found.headers["Content-Disposition"] = f'attachment; filename="{f58plain(job.jobid)}.txt"'
     return found

@@ -16,6 +16,8 @@ from broker_config.formats.jobspec import command_of, system_of
 from minicluster.instance.errors import InstanceError
 from minicluster.instance.records import Event
 from restful.errors import FieldError, HttpProblem
+from restful.jobs.output.followed import Followed
+from restful.jobs.output.streams import LiveStreams
 from restful.jobs.schema import SIGNALS
 from restful.page import forms, job_events
 from restful.page.browser_sessions import BrowserSession, LoggedIn, PostedForm, PostedHere
@@ -102,14 +104,20 @@ async def _answer(asked: Awaitable[T]) -> T | None:
             async with asyncio.timeout(ASK_TIMEOUT):
                 return await asked
         except HttpProblem as problem:
-            if problem.type not in {"output-gone", "instance-away", "busy"}:
+            if problem.type not in {"output-gone", "instance-away", "busy", "too-many-requests"}:
                 raise
     return None
 
 
 async def _events(services: Services, session: BrowserSession, cluster: str, jobid: str) -> list[Event]:
     job = await services.following.followed(session.principal, cluster, jobid)
-    async with services.streams.hub.read(job.events_now, -1) as reader:
+    streams = services.streams
+    with streams.limiter.one(session.principal.user):
+        return await _events_now(streams, job)
+
+
+async def _events_now(streams: LiveStreams, job: Followed) -> list[Event]:
+    async with streams.hub.read(job.events_now, -1, job.owner) as reader:
         found: list[Event] = []
         while batch := await reader.batch(ASK_TIMEOUT):
             found += [item for entry in batch for item in entry.items]

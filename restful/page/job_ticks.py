@@ -56,7 +56,7 @@ async def ticks(request: Request, session: LoggedIn, filters: Annotated[JobFilte
     @contextlib.asynccontextmanager
     async def follow() -> AsyncIterator[ListedChanges]:
         key = ("changes", found.key)
-        async with services.streams.hub.follow(key, found.changes, START) as reader:
+        async with services.streams.hub.follow(key, found.changes, START, found.owner) as reader:
             yield ListedChanges(reader, load, user)
 
     async def check(again: BrowserSession) -> None:

@@ -54,9 +54,10 @@ async def job_changes(
     async def follow() -> AsyncIterator[OwnChanges]:
         # What others follow too begins at the service's own time, never at one that a client names.
         if found.is_recent(position):
-            following = streams.hub.follow(("changes", found.key), found.changes, START)
+            key = ("changes", found.key)
+            following = streams.hub.follow(key, found.changes, START, found.owner)
         else:
-            following = streams.hub.read(found.changes, position)
+            following = streams.hub.read(found.changes, position, found.owner)
         async with following as reader:
             yield OwnChanges(reader, found.mine)
 

@@ -86,9 +86,9 @@ async def output(
         return Response(status_code=204)
     hub = services.streams.hub
     if chosen == "sse" if query.follow is None else query.follow:
-        follow = partial(hub.follow, ("output", job.key), job.output, start)
+        follow = partial(hub.follow, ("output", job.key), job.output, start, job.owner)
     else:
-        follow = partial(hub.read, job.output_now, start)
+        follow = partial(hub.read, job.output_now, start, job.owner)
     return live_response(request, principal, (cluster, id), form, follow)
 
 
@@ -121,9 +121,9 @@ async def events(
         return Response(status_code=204)
     hub, form = services.streams.hub, _event_form(services.streams.limits, follow=query.follow)
     if query.follow:
-        follow = partial(hub.follow, ("events", job.key), job.events, start)
+        follow = partial(hub.follow, ("events", job.key), job.events, start, job.owner)
     else:
-        follow = partial(hub.read, job.events_now, start)
+        follow = partial(hub.read, job.events_now, start, job.owner)
     return live_response(request, principal, (cluster, id), form, follow)
 
 

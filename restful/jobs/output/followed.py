@@ -36,6 +36,8 @@ class Followed:
     """
     successor: Callable[[int], int | None]
     """With the id: the new id, where the job was restarted."""
+    owner: str = ""
+    """The user whose the cluster is, if it is somebody's own."""
 
     def output(self) -> FeedConnection[OutputChunk]:
         """Return the output as it comes."""

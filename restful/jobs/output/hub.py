@@ -29,7 +29,7 @@ class Hub:
         self.limits = limits
         self._feeds: dict[Hashable, Feed[Any]] = {}
         self._readers: set[Reader[Any]] = set()
-        self._threads: set[threading.Thread] = set()
+        self._threads: dict[str, set[threading.Thread]] = {}
         self._closed = False
 
     @property
@@ -45,35 +45,54 @@ class Hub:
     @property
     def threads(self) -> int:
         """How many threads there are that read, or that end a stream."""
-        self._threads = {each for each in self._threads if each.is_alive()}
-        return len(self._threads)
+        return sum(map(self._alive, tuple(self._threads)))
+
+    def _alive(self, owner: str) -> int:
+        """Return how many threads there are for an owner's clusters."""
+        alive = {each for each in self._threads.get(owner, ()) if each.is_alive()}
+        self._threads[owner] = alive
+        if not alive:
+            del self._threads[owner]
+        return len(alive)
 
     @contextlib.asynccontextmanager
-    async def follow(self, key: Hashable, source: Source[T], after: int) -> AsyncIterator[Reader[T]]:
-        """Follow what others who name the same key follow too, behind an entry."""
+    async def follow(
+        self, key: Hashable, source: Source[T], after: int, owner: str = ""
+    ) -> AsyncIterator[Reader[T]]:
+        """Follow what others who name the same key follow too, behind an entry.
+
+        `owner` is the user whose the cluster is, if it is somebody's own. Raises HttpProblem "busy".
+        """
         if self._closed:
             raise HttpProblem(
                 "busy", "This service is about to end: try again.", headers={"Retry-After": "2"}
             )
         feed = self._feeds.get(key)
         if feed is None or feed.closed.is_set() or feed.end is not None:
-            feed = self._feeds[key] = self._started(source, after)
+            feed = self._feeds[key] = self._started(source, after, owner)
         try:
-            async with self._reader(feed, source, after) as reader:
+            async with self._reader(feed, source, after, owner) as reader:
                 yield reader
         finally:
             if self._feeds.get(key) is feed and feed.closed.is_set():
                 del self._feeds[key]
 
     @contextlib.asynccontextmanager
-    async def read(self, source: Source[T], after: int) -> AsyncIterator[Reader[T]]:
-        """Read something that nobody else reads."""
-        async with self._reader(self._started(source, after), source, after) as reader:
+    async def read(self, source: Source[T], after: int, owner: str = "") -> AsyncIterator[Reader[T]]:
+        """Read something that nobody else reads. Raises HttpProblem "busy"."""
+        async with self._reader(self._started(source, after, owner), source, after, owner) as reader:
             yield reader
 
     @contextlib.asynccontextmanager
-    async def _reader(self, feed: Feed[T], source: Source[T], after: int) -> AsyncIterator[Reader[T]]:
-        reader = Reader(feed, lambda position: self._started(source, position), self.release, after)
+    async def _reader(
+        self, feed: Feed[T], source: Source[T], after: int, owner: str
+    ) -> AsyncIterator[Reader[T]]:
+        reader = Reader(
+            feed,
+            lambda position: self._started(source, position, owner),
+            lambda left: self.release(left, owner),
+            after,
+        )
         self._readers.add(reader)
         try:
             yield reader
@@ -81,18 +100,32 @@ class Hub:
             self._readers.discard(reader)
             reader.close()
 
-    def _started(self, source: Source[T], after: int) -> Feed[T]:
+    def _started(self, source: Source[T], after: int, owner: str) -> Feed[T]:
+        self._check(owner)
         feed: Feed[T] = Feed(after, self.limits)
-        self._start(pump, feed, source, after, self.limits.reopen_delays)
+        self._start(owner, pump, feed, source, after, self.limits.reopen_delays)
         return feed
 
-    def release(self, feed: Feed[Any]) -> None:
+    def _check(self, owner: str) -> None:
+        """Raise HttpProblem where there are too many threads for one more."""
+        limits = self.limits
+        known = len(self._threads.get(owner, ())) if owner else 0
+        if known >= limits.threads_of_owner and self._alive(owner) >= limits.threads_of_owner:
+            where, most = "this user's clusters", limits.threads_of_owner
+        elif sum(map(len, self._threads.values())) >= limits.threads and self.threads >= limits.threads:
+            where, most = "instances", limits.threads
+        else:
+            return
+        words = f"{most} threads read from {where}, which is the limit: try again later."
+        raise HttpProblem("busy", words, headers={"Retry-After": "10"})
+
+    def release(self, feed: Feed[Any], owner: str = "") -> None:
         """End a feed that nobody follows: its stream by a thread, as a broker that hangs would stop us."""
         stream = feed.close()
         if stream is not None and feed.end is None:
-            self._start(stream.close)
+            self._start(owner, stream.close)
 
-    def _start(self, work: Callable[..., None], *arguments: Any) -> None:
+    def _start(self, owner: str, work: Callable[..., None], *arguments: Any) -> None:
         """Start a thread with a small stack. The size is that of the process: only the event loop sets it."""
         thread = threading.Thread(target=work, args=arguments, name="live-output", daemon=True)
         before = threading.stack_size(self.limits.stack_bytes)
@@ -100,9 +133,10 @@ class Hub:
             thread.start()
         finally:
             threading.stack_size(before)
-        if len(self._threads) > 2 * len(self._readers) + 64:
-            self._threads = {each for each in self._threads if each.is_alive()}
-        self._threads.add(thread)
+        theirs = self._threads.get(owner, ())
+        if len(theirs) > 2 * len(self._readers) + 64:
+            self._alive(owner)
+        self._threads.setdefault(owner, set()).add(thread)
 
     async def close(self, timeout: float = 5.0) -> None:
         """End all streams, and wait some seconds at most for the threads."""

@@ -41,6 +41,8 @@ class FollowedCluster:
     now: Callable[[], float]
     mine: Callable[[Collection[int]], Awaitable[Collection[int]]]
     """Which of these jobs the reader may see."""
+    owner: str = ""
+    """The user whose the cluster is, if it is somebody's own."""
 
     def changes(self) -> FeedConnection[JobChange]:
         """Return the changes as they come: first what jobs there are, as one entry, then each change.

@@ -21,6 +21,11 @@ class StreamLimits:
     """Open streams of one user: a page with a job in each of many tabs."""
     in_all: int = 2000
     """Open streams of this service: each may cost two threads of small stacks."""
+    threads: int = 4500
+    """Threads of all streams together. Those of streams that were ended count until the instance lets them
+    go: where it hangs, who comes again and again would have more and more of them."""
+    threads_of_owner: int = 200
+    """Of these for one user's own clusters, whose instances he may let hang: ten for each of his streams."""
     ring_bytes: int = 256 << 10
     """Of the latest output that a feed has in memory."""
     batch_bytes: int = 64 << 10

@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from restful.errors import HttpProblem
+from restful.jobs.output.endings import EndReason, FeedEnd
 from restful.jobs.output.feed import Subscriber
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from restful.jobs.output.endings import FeedEnd
     from restful.jobs.output.entries import FeedEntry
     from restful.jobs.output.feed import Feed
 
@@ -94,7 +95,12 @@ class Reader(Generic[T]):
 
     def _take_own(self) -> tuple[FeedEntry[T], ...]:
         if self._own is None:
-            self._own = _Own(self._open_own(self._subscriber.position), self._subscriber)
+            try:
+                own = self._open_own(self._subscriber.position)
+            except HttpProblem:  # there are too many already: who comes again begins where he was
+                self.end = FeedEnd(EndReason.AWAY)
+                return ()
+            self._own = _Own(own, self._subscriber)
         end = self._own.feed.end
         found = self._own.feed.take(self._own.subscriber) or ()
         self._subscriber.position = self._own.subscriber.position

@@ -25,7 +25,7 @@ READ_TIMEOUT = 20.0
 async def entries(streams: LiveStreams, job: Followed) -> AsyncIterator[FeedEntry[OutputChunk]]:
     """Yield the output that there is now. Raises HttpProblem "output-gone", "instance-away"."""
     deadline = asyncio.get_running_loop().time() + READ_TIMEOUT
-    async with streams.hub.read(job.output_now, -1) as reader:
+    async with streams.hub.read(job.output_now, -1, job.owner) as reader:
         while True:
             batch = await reader.batch(deadline - asyncio.get_running_loop().time())
             if batch is None:

@@ -57,6 +57,7 @@ class VisibleJobs:
             record.id,
             partial(_jobs, found.cluster, record),
             lambda _id: self._successor(loop, record),
+            found.cluster.owner,
         )
 
     def _successor(self, loop: asyncio.AbstractEventLoop, record: JobRecord) -> int | None:
@@ -90,7 +91,7 @@ class VisibleJobs:
             return {each.id for each in records.values() if each.owner == principal.user}
 
         return FollowedCluster(
-            (found.id, instance), lambda: _present(found, instance).overview, self.now, mine
+            (found.id, instance), lambda: _present(found, instance).overview, self.now, mine, found.owner
         )
 
     async def check(self, principal: Principal, cluster: str, jobid: str = "") -> None:

@@ -173,7 +173,7 @@ def test_a_job_that_is_not_listed_yet_is_awaited(
         return {7: JobRecord("c", "i", 7, ALICE.user)} if len(asked) > there else {}
 
     async def cluster(*_: object) -> Any:
-        return SimpleNamespace(id="c", row=SimpleNamespace(instance="i")), frozenset()
+        return SimpleNamespace(id="c", row=SimpleNamespace(instance="i"), owner=""), frozenset()
 
     async def test() -> None:
         parts: Any = SimpleNamespace(read=contextlib.nullcontext, cluster=cluster)
