@@ -10,22 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from pathlib import Path
 
 import uvloop
 
 from minicluster.database import migrate, open_database
 from minicluster.instance.connection import connect
-from restful.app import create_app
 from restful.cli import server, state
+from restful.cli.application import ApplicationSettings, application
 from restful.cli.endpoint import ServeEndpoint
 from restful.clusters.spec import ENVIRONMENT, ClusterSpec
-from restful.identity.identities import open_identities
 from restful.identity.master_key import load_master_key
 from restful.identity.settings import IdentitySettings
 from restful.jobs.jobspecs import Base
-from restful.services import open_services
 from restful.settings import RequestLimits, Settings
 from restful.store.schema import SCHEMA
 
@@ -42,21 +39,20 @@ async def serve(folder: Path, uri: str) -> None:
     master = load_master_key(directory.master_key)
     await migrate(directory.database, SCHEMA)
     database = await open_database(directory.database, SCHEMA)
-    identities = open_identities(database, IdentitySettings(issuer=endpoint.address(port)), time.time, master)
-    limits = RequestLimits(requests_per_second=1e9, burst=10**9)
-    settings = Settings(requests=limits)
-    services = open_services(database, master.derived("jobs"), identities.authority, identities, settings)
+    limits = Settings(requests=RequestLimits(requests_per_second=1e9, burst=10**9))
     spec = ClusterSpec(CLUSTER, lambda: connect(uri), base=Base(dict(ENVIRONMENT), "/tmp"))
-    app = create_app(services, specs=(spec,))
+    own = IdentitySettings(issuer=endpoint.address(port))
+    made = application(
+        database, master, ApplicationSettings(own, endpoint.names, limits=limits, specs=(spec,))
+    )
 
     async def end_streams() -> None:
-        await services.streams.hub.close(STREAMS_TIMEOUT)
+        await made.services.streams.hub.close(STREAMS_TIMEOUT)
 
-    made = server.HttpServer(
-        server.configuration(app, None), lambda: print(endpoint.address(port), flush=True), end_streams
-    )
+    config = server.configuration(made.app, None)
+    http = server.HttpServer(config, lambda: print(endpoint.address(port), flush=True), end_streams)
     try:
-        await server.run(made, sock, None)
+        await server.run(http, sock, None)
     finally:
         await database.close()
 

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minicluster.database import migrate, open_database
-from restful.app import create_app
+from restful.cli.application import ApplicationSettings, application
 from restful.cli.kept_instance import connect
-from restful.cli.login_providers import oidc_logins
 from restful.clusters.spec import ENVIRONMENT, ClusterSpec
-from restful.compat.routes import router as compat
-from restful.front.front import Front
-from restful.front.proxies import networks
 from restful.identity import web_sessions
-from restful.identity.identities import open_identities
 from restful.identity.master_key import load_master_key
 from restful.identity.scopes import GrantRole
 from restful.identity.settings import IdentitySettings
 from restful.jobs.jobspecs import Base
-from restful.page.routes import router as page
-from restful.services import Services, open_services
 from restful.store import groups
 from restful.store import users as user_rows
 from restful.store.groups import EVERY_CLUSTER, GrantRecord
@@ -37,10 +29,10 @@ if TYPE_CHECKING:
     from restful.cli.login_providers import LoginProviders
     from restful.cli.state import StateDirectory
     from restful.identity.identities import Identities
+    from restful.services import Services
 
 _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ")
 """What jobs get of this process's environment: nothing that may be a secret."""
-ROUTERS = (compat, page)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +66,14 @@ async def compose(
     master = load_master_key(directory.master_key)
     await migrate(directory.database, SCHEMA)
     database = await open_database(directory.database, SCHEMA)
-    settings = IdentitySettings(
-        issuer=endpoint.address(port),
-        no_auth=not endpoint.login,
-        session_lifetime=providers.session_lifetime,
+    own = IdentitySettings(
+        issuer=endpoint.address(port), no_auth=not endpoint.login, session_lifetime=providers.session_lifetime
     )
-    identities = open_identities(database, settings, time.time, master, providers.authenticators)
-    services = open_services(
-        database, master.derived("jobs"), identities.authority, identities,
-        oidc=oidc_logins(providers.oidc, identities),
-    )  # fmt: skip
-    app = create_app(services, ROUTERS, specs)
-    app.add_middleware(Front, names=endpoint.names, trusted=networks(endpoint.proxies))
-    await _grant_everyone(identities)
-    link = await web_sessions.first_admin_link(identities) or ""
-    return ComposedService(app, services, identities, link)
+    settings = ApplicationSettings(own, endpoint.names, endpoint.proxies, providers, specs=specs)
+    made = application(database, master, settings)
+    await _grant_everyone(made.identities)
+    link = await web_sessions.first_admin_link(made.identities) or ""
+    return ComposedService(made.app, made.services, made.identities, link)
 
 
 async def _grant_everyone(identities: Identities) -> None:

@@ -7,7 +7,6 @@ import contextlib
 import fcntl
 import logging
 import signal
-import time
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -19,16 +18,12 @@ from minicluster.kube_client.client import ApiClient
 from minicluster.kube_client.errors import KubernetesError
 from minicluster.kube_client.resources import MINICLUSTERS
 from minicluster.kube_client.watch import Watch
-from restful.app import create_app
 from restful.cli import login_providers, server
+from restful.cli.application import ApplicationSettings, application
 from restful.cli.errors import ServeError
 from restful.cli.tls import CertificateFiles
-from restful.compat.routes import router as compat
-from restful.front.front import Front
 from restful.front.origins import HostNames
-from restful.front.proxies import networks
 from restful.front.request_log import RequestLog, with_request
-from restful.identity.identities import open_identities
 from restful.identity.master_key import MasterKeyError, mounted_master_key
 from restful.identity.settings import IdentitySettings
 from restful.kubernetes.finder import ClusterFinder
@@ -38,18 +33,15 @@ from restful.kubernetes.measurements import RestMeasurements
 from restful.kubernetes.observed import MiniClusters
 from restful.kubernetes.probes import ProbeServer
 from restful.kubernetes.settings import database_url
-from restful.page.routes import router as page
-from restful.services import open_services
 from restful.store.schema import SCHEMA
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Coroutine, Iterable
 
-    from fastapi import FastAPI
-
     from minicluster.database import Database
     from minicluster.kube_client.api import Api
+    from restful.cli.application import Application
     from restful.identity.identities import Identities
     from restful.kubernetes.lead_instances import LeadEndpoint
     from restful.kubernetes.observed import FoundCluster
@@ -58,7 +50,6 @@ if TYPE_CHECKING:
 
 STREAMS_TIMEOUT = 2.0
 """Seconds that live streams are given to end by themselves."""
-ROUTERS = (compat, page)
 TALKATIVE = ("alembic", "httpx2")
 """Loggers whose lines help nobody who runs this: a look at the tables, a question to an OpenID provider."""
 
@@ -150,22 +141,25 @@ class _Replica:
             database = await open_database(self._url, SCHEMA)
             stack.push_async_callback(database.close)
             port = int(sock.getsockname()[1])
-            providers = login_providers.load(settings.logins)
-            own = IdentitySettings(
-                issuer=settings.endpoint.address(port), session_lifetime=providers.session_lifetime
-            )
-            identities = open_identities(
-                database, own, time.time, master, providers.authenticators, self._measurements.logged_in
-            )
-            oidc = login_providers.oidc_logins(providers.oidc, identities)
-            services = open_services(
-                database, master.derived("jobs"), identities.authority, identities, oidc=oidc
-            )
-            self._measurements.serve(services, identities)
+            made = application(database, master, self._of_application(port))
+            self._measurements.serve(made.services, made.identities)
+            made.app.add_middleware(RequestLog, observe=self._measurements.answered)
             client = await stack.enter_async_context(self._client())
             found = MiniClusters(settings.namespaces, settings.tenancy)
-            self._begin(parts(client, services, identities, found, settings.secret))
-            await self._serve(sock, services, database)
+            self._begin(parts(client, made.services, made.identities, found, settings.secret))
+            await self._serve(sock, made, database)
+
+    def _of_application(self, port: int) -> ApplicationSettings:
+        settings = self._settings
+        providers = login_providers.load(settings.logins)
+        issuer = settings.endpoint.address(port)
+        return ApplicationSettings(
+            identity=IdentitySettings(issuer=issuer, session_lifetime=providers.session_lifetime),
+            names=names_of(settings),
+            proxies=settings.endpoint.proxies,
+            providers=providers,
+            logged_in=self._measurements.logged_in,
+        )
 
     def _client(self) -> ApiClient:
         observe, identity = self._measurements.requested, self._settings.identity
@@ -174,25 +168,25 @@ class _Replica:
     def _begin(self, parts: Iterable[Coroutine[Any, Any, None]]) -> None:
         self._tasks += [asyncio.ensure_future(each) for each in parts]
 
-    async def _serve(self, sock: socket.socket, services: Services, database: Database) -> None:
+    async def _serve(self, sock: socket.socket, made: Application, database: Database) -> None:
         """Serve requests until a signal, or until a part fails, which is raised."""
         endpoint, files = self._settings.endpoint, None
         if endpoint.certificate:
             files = CertificateFiles(Path(endpoint.certificate), Path(endpoint.key))
-        config = server.configuration(self._app(services), files)
+        config = server.configuration(made.app, files)
 
         async def before_end() -> None:
             self._cancel()
-            await services.streams.hub.close(STREAMS_TIMEOUT)
+            await made.services.streams.hub.close(STREAMS_TIMEOUT)
 
         def ready() -> None:
             self._probes.database = database
             log.info("served at %s", endpoint.address(int(sock.getsockname()[1])))
 
-        made = server.HttpServer(config, ready, before_end)
+        http = server.HttpServer(config, ready, before_end)
         for each in self._tasks:
-            each.add_done_callback(lambda _: setattr(made, "should_exit", True))
-        await server.run(made, sock, files)
+            each.add_done_callback(lambda _: setattr(http, "should_exit", True))
+        await server.run(http, sock, files)
         self._cancel()
         for ended in await asyncio.gather(*self._tasks, return_exceptions=True):
             if isinstance(ended, Exception):
@@ -201,13 +195,6 @@ class _Replica:
     def _cancel(self) -> None:
         for each in self._tasks:
             each.cancel()
-
-    def _app(self, services: Services) -> FastAPI:
-        app = create_app(services, ROUTERS)
-        proxies = networks(self._settings.endpoint.proxies)
-        app.add_middleware(Front, names=names_of(self._settings), trusted=proxies)
-        app.add_middleware(RequestLog, observe=self._measurements.answered)
-        return app
 
 
 def parts(
