@@ -10,15 +10,16 @@ from restful.compat.refusals import STOP, CompatRefusal
 from restful.errors import HttpProblem
 from restful.identity.principal import Principal
 from restful.jobs.listing import ListingQuery
-from restful.routes.asker import asker, services_of
+from restful.routes.access import requires
+from restful.routes.admission import services_of
 from restful.store.jobs import JobRecord
 
 router = APIRouter(route_class=CompatRoute, tags=["v1"], responses=RESPONSES)
 
-ReadingUser = Annotated[Principal, Depends(asker("jobs:read"))]
-Submitting = Annotated[Principal, Depends(asker("jobs:submit"))]
-Canceling = Annotated[Principal, Depends(asker("jobs:cancel"))]
-Anyone = Annotated[Principal, Depends(asker("clusters:read"))]
+ReadingUser = Annotated[Principal, Depends(requires("jobs:read"))]
+Submitting = Annotated[Principal, Depends(requires("jobs:submit"))]
+Canceling = Annotated[Principal, Depends(requires("jobs:cancel"))]
+Anyone = Annotated[Principal, Depends(requires("clusters:read"))]
 
 MAX_LISTED = 1000
 """Jobs of one answer, the latest ones: as many as Flux lists by default."""

@@ -16,12 +16,12 @@ from restful.jobs.output import text_now
 from restful.jobs.output.encoders import TextEncoder
 from restful.jobs.output.entries import FeedEntry
 from restful.jobs.output.selection import ChunkSelection
-from restful.routes.asker import asker
+from restful.routes.access import requires
 from restful.routes.live import live_response
 
 router = APIRouter(route_class=CompatRoute, tags=["v1"], responses=RESPONSES)
 
-ReadingUser = Annotated[Principal, Depends(asker("jobs:read"))]
+ReadingUser = Annotated[Principal, Depends(requires("jobs:read"))]
 
 MAX_BYTES = 8 << 20
 """Of output in one answer, which is in memory as a whole."""

@@ -17,7 +17,7 @@ from restful.page import forms
 from restful.page.forms import SentForm
 from restful.page.page_route import LoginNeeded
 from restful.routes.access import anonymous, authenticated, caller_of, identities_of, record_refusal
-from restful.routes.asker import admit, services_of
+from restful.routes.admission import admit, services_of
 from restful.store.sessions import SessionRecord
 from restful.store.users import UserState
 

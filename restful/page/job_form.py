@@ -16,7 +16,7 @@ from restful.page.browser_sessions import BrowserSession, LoggedIn, PostedHere
 from restful.page.job_list import queue_names
 from restful.page.page_route import PageRoute
 from restful.page.responses import page, see_other, segment
-from restful.routes.asker import services_of
+from restful.routes.admission import services_of
 from restful.routes.jobs import MAX_KEY
 from restful.routes.parameters import NO_NUL
 

@@ -1,7 +1,7 @@
 """The list of jobs: filters, pages, and the cancel of chosen ones."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -19,11 +19,12 @@ from restful.page.job_words import RESULTS, ShownJob
 from restful.page.page_route import PageRoute
 from restful.page.responses import page, see_other, words
 from restful.routes.access import identities_of
-from restful.routes.asker import services_of
+from restful.routes.admission import services_of
+from restful.routes.job_answers import owner_names
 from restful.routes.parameters import NO_NUL
 from restful.services import Services
 from restful.store import users
-from restful.store.jobs import NOBODY, JobRecord
+from restful.store.jobs import JobRecord
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -167,21 +168,13 @@ async def shown(
 ) -> list[ShownJob]:
     """Return jobs as pages show them."""
     now, found = services_of(request).now(), list(records)
-    names = await owner_names(identities_of(request), {each.owner for each in found})
-    return [
-        ShownJob(each, cluster, names[each.owner], scopes, each.owner == session.principal.user, now)
-        for each in found
-    ]
+    names = await owner_names(request, {each.owner for each in found})
 
+    def one(record: JobRecord) -> ShownJob:
+        owner = names.get(record.owner, record.owner)  # one who is gone keeps his id
+        return ShownJob(record, cluster, owner, scopes, record.owner == session.principal.user, now)
 
-async def owner_names(identities: Identities, ids: Iterable[str]) -> Mapping[str, str]:
-    """Return users' names by their ids; one that is gone keeps his id."""
-    found = {NOBODY: ""}
-    for each in ids:
-        if each not in found:
-            user = await identities.authority.user(each)
-            found[each] = user.name if user is not None else each
-    return found
+    return [one(each) for each in found]
 
 
 def version_of(what: object) -> str:

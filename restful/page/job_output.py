@@ -15,7 +15,7 @@ from restful.page.browser_sessions import BrowserSession, LoggedIn
 from restful.page.page_route import PageRoute
 from restful.page.page_stream import stream
 from restful.page.responses import HEADERS
-from restful.routes.asker import services_of
+from restful.routes.admission import services_of
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

@@ -25,7 +25,7 @@ from restful.page.job_list import shown, version_of
 from restful.page.job_words import URGENCY_MAX
 from restful.page.page_route import PageRoute
 from restful.page.responses import page, see_other, segment, words
-from restful.routes.asker import services_of
+from restful.routes.admission import services_of
 from restful.services import Services
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -25,7 +25,7 @@ from restful.page.job_list import JobFilters, owner_of
 from restful.page.page_route import PageRoute
 from restful.page.page_stream import stream
 from restful.routes.access import identities_of
-from restful.routes.asker import services_of
+from restful.routes.admission import services_of
 from restful.services import Services
 from restful.store import jobs as stored
 from restful.store.jobs import JobRecord

@@ -13,7 +13,7 @@ from restful.page.forms import SentForm, next_path
 from restful.page.page_route import PageRoute
 from restful.page.responses import page, see_other, words
 from restful.routes.access import CallerHere, IdentitiesHere, caller_of, identities_of
-from restful.routes.asker import services_of
+from restful.routes.admission import services_of
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

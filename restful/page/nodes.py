@@ -19,7 +19,7 @@ from restful.page.page_route import PageRoute, problem_of
 from restful.page.responses import page, see_other, words
 from restful.routes import nodes as node_routes
 from restful.routes import queues as queue_routes
-from restful.routes.asker import services_of
+from restful.routes.admission import services_of
 from restful.routes.parameters import NO_NUL
 from restful.services import Services
 from restful.store.job_counts import QueueDepth

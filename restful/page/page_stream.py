@@ -8,7 +8,7 @@ from restful.errors import HttpProblem
 from restful.jobs.output.responses import Live, LiveResponse
 from restful.page.browser_sessions import BrowserSession, identify
 from restful.page.page_route import LoginNeeded
-from restful.routes.asker import services_of
+from restful.routes.admission import services_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

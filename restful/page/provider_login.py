@@ -16,7 +16,7 @@ from restful.page.login import end_former, login_page
 from restful.page.page_route import PageRoute
 from restful.page.responses import page, see_other, sentence, words
 from restful.routes.access import anonymous, caller_of, identities_of
-from restful.routes.asker import services_of
+from restful.routes.admission import services_of
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from restful.jobs import reserved
 from restful.jobs.quota import hours
 from restful.page import charts
+from restful.routes.quotas import uses_of
 from restful.store.groups import EVERY_CLUSTER
 
 if TYPE_CHECKING:
@@ -32,10 +32,7 @@ class QuotaRow(NamedTuple):
 
 async def quota_rows(services: Services, principal: Principal) -> list[QuotaRow]:
     """Return the limits of somebody's jobs at all clusters that he may use."""
-    there = [each.row for each in await services.access.usable(principal)]
-    async with services.database.read() as connection:
-        found = await reserved.uses(connection, principal.user, there, services.settings.jobs, services.now())
-    return [row for each in found for row in rows(each)]
+    return [row for each in await uses_of(services, principal) for row in rows(each)]
 
 
 def rows(found: QuotaUse) -> list[QuotaRow]:

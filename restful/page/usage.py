@@ -11,7 +11,7 @@ from restful.page.nodes import ClusterName
 from restful.page.page_route import PageRoute
 from restful.page.quota_rows import quota_rows
 from restful.page.responses import TEMPLATES, page
-from restful.routes.asker import services_of
+from restful.routes.admission import services_of
 from restful.routes.parameters import ActorQuery
 from restful.routes.usage import day_text
 from restful.services import Services

@@ -10,15 +10,16 @@ from starlette.requests import Request  # noqa: TC002 - FastAPI reads annotation
 from starlette.responses import Response  # noqa: TC002 - FastAPI reads annotations
 
 from restful.identity.principal import Principal
+from restful.routes.access import requires
+from restful.routes.admission import services_of
 from restful.routes.answers import answers, json_answer
-from restful.routes.asker import asker, services_of
 
 if TYPE_CHECKING:
     from restful.clusters.cluster import ServedCluster
 
 router = APIRouter(prefix="/v2", tags=["clusters"])
 
-ClusterReader = Annotated[Principal, Depends(asker("clusters:read"))]
+ClusterReader = Annotated[Principal, Depends(requires("clusters:read"))]
 
 
 class ClusterView(BaseModel):

@@ -7,8 +7,8 @@ from pydantic import BaseModel
 from starlette.requests import Request  # noqa: TC002 - FastAPI reads annotations
 from starlette.responses import Response  # noqa: TC002 - FastAPI reads annotations
 
+from restful.routes.admission import services_of
 from restful.routes.answers import json_answer, problems
-from restful.routes.asker import services_of
 from restful.store import clusters
 
 router = APIRouter(tags=["health"])

@@ -8,7 +8,7 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from restful.jobs.views import encoded, encoded_row
-from restful.routes.asker import services_of
+from restful.routes.admission import services_of
 from restful.store.jobs import NOBODY
 
 if TYPE_CHECKING:
@@ -22,19 +22,19 @@ MEDIA_TYPE = "application/json"
 
 async def job_answer(request: Request, record: JobRecord, cluster: str, status: int = 200) -> Response:
     """Return the answer with one job."""
-    names = await _owner_names(request, {record.owner})
+    names = await owner_names(request, {record.owner})
     return Response(encoded(record, cluster, names.get(record.owner)), status, media_type=MEDIA_TYPE)
 
 
 async def page_answer(request: Request, page: Page, cluster: str) -> Response:
     """Return the answer with a page of jobs."""
-    names = await _owner_names(request, {each.owner for each in page.rows})
+    names = await owner_names(request, {each.owner for each in page.rows})
     jobs = b",".join([encoded_row(each, cluster, names.get(each.owner)) for each in page.rows])
     body = b'{"jobs":[' + jobs + b'],"next":' + to_json(page.next) + b"}"
     return Response(body, media_type=MEDIA_TYPE)
 
 
-async def _owner_names(request: Request, owners: set[str]) -> dict[str, str]:
+async def owner_names(request: Request, owners: set[str]) -> dict[str, str]:
     """Return the names of the owners who are users still, by their ids."""
     identities, found = services_of(request).identities, {}
     for owner in owners - {NOBODY}:

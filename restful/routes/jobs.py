@@ -16,8 +16,9 @@ from restful.identity.principal import Principal
 from restful.jobs import schema
 from restful.jobs.listing import ListingQuery
 from restful.jobs.views import JobPage, JobView
+from restful.routes.access import requires
+from restful.routes.admission import services_of
 from restful.routes.answers import WITH_BODY, answers, body, body_schema, json_answer, query, query_schema
-from restful.routes.asker import asker, services_of
 from restful.routes.job_answers import job_answer, page_answer
 from restful.routes.parameters import NO_NUL
 
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 
 router = APIRouter(prefix="/v2/clusters/{cluster}", tags=["jobs"])
 
-JobsReader = Annotated[Principal, Depends(asker("jobs:read"))]
-Submitting = Annotated[Principal, Depends(asker("jobs:submit"))]
-Canceling = Annotated[Principal, Depends(asker("jobs:cancel"))]
+JobsReader = Annotated[Principal, Depends(requires("jobs:read"))]
+Submitting = Annotated[Principal, Depends(requires("jobs:submit"))]
+Canceling = Annotated[Principal, Depends(requires("jobs:cancel"))]
 JobId = Annotated[str, Path(description="A job id in any form of RFC 19, such as F58 or decimals.")]
 Key = Annotated[
     str | None,

@@ -12,8 +12,9 @@ from starlette.responses import Response
 from broker_config.formats import idset
 from restful.identity.principal import Principal
 from restful.jobs.schema import GivenReason
+from restful.routes.access import requires
+from restful.routes.admission import services_of
 from restful.routes.answers import WITH_BODY, answers, body, body_schema, json_answer
-from restful.routes.asker import asker, services_of
 
 if TYPE_CHECKING:
     from minicluster.instance.records import Drain, ResourceSubset
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 router = APIRouter(prefix="/v2/clusters/{cluster}/nodes", tags=["nodes"])
 
-ClusterReader = Annotated[Principal, Depends(asker("clusters:read"))]
-Draining = Annotated[Principal, Depends(asker("nodes:drain"))]
+ClusterReader = Annotated[Principal, Depends(requires("clusters:read"))]
+Draining = Annotated[Principal, Depends(requires("nodes:drain"))]
 Host = Annotated[str, Path(description="The node's host name.")]
 
 

@@ -13,8 +13,9 @@ from restful.clusters.views import DEFAULT_QUEUE
 from restful.identity.principal import Principal
 from restful.jobs.listing import ListingQuery
 from restful.jobs.schema import GivenReason
+from restful.routes.access import requires
+from restful.routes.admission import services_of
 from restful.routes.answers import WITH_BODY, answers, body, body_schema, json_answer
-from restful.routes.asker import asker, services_of
 
 if TYPE_CHECKING:
     from minicluster.instance.records import QueueStats, QueueStatus
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 router = APIRouter(prefix="/v2/clusters/{cluster}", tags=["queues"])
 
-ClusterReader = Annotated[Principal, Depends(asker("clusters:read"))]
-Managing = Annotated[Principal, Depends(asker("queues:manage"))]
+ClusterReader = Annotated[Principal, Depends(requires("clusters:read"))]
+Managing = Annotated[Principal, Depends(requires("queues:manage"))]
 QueueName = Annotated[
     str, Path(description=f"The queue's name; `{DEFAULT_QUEUE}` where the only one has none.")
 ]

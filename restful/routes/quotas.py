@@ -13,8 +13,9 @@ from restful.identity.principal import Principal
 from restful.jobs import quota_changes, reserved
 from restful.jobs.quota import DAY, Quota
 from restful.jobs.quota_changes import NewQuota
+from restful.routes.access import requires
+from restful.routes.admission import services_of
 from restful.routes.answers import WITH_BODY, answers, json_answer
-from restful.routes.asker import asker, services_of
 from restful.routes.me import RequestBody
 from restful.routes.parameters import NO_NUL, ClusterQuery, ObjectId
 from restful.store import quotas
@@ -22,13 +23,14 @@ from restful.store.groups import EVERY_CLUSTER
 
 if TYPE_CHECKING:
     from restful.jobs.reserved import QuotaUse
+    from restful.services import Services
     from restful.store.quotas import QuotaRecord
 
 router = APIRouter(prefix="/v2", tags=["quotas"])
 
-UsersReader = Annotated[Principal, Depends(asker("users:read"))]
-UsersManager = Annotated[Principal, Depends(asker("users:manage"))]
-JobsReader = Annotated[Principal, Depends(asker("jobs:read"))]
+UsersReader = Annotated[Principal, Depends(requires("users:read"))]
+UsersManager = Annotated[Principal, Depends(requires("users:manage"))]
+JobsReader = Annotated[Principal, Depends(requires("jobs:read"))]
 LimitCount = Annotated[int | None, Field(ge=0, le=2**31 - 1)]
 NodeSeconds = Annotated[FiniteFloat | None, Field(ge=0)]
 Window = Annotated[FiniteFloat, Field(ge=DAY, le=3660 * DAY)]
@@ -53,6 +55,11 @@ class QuotaRequest(RequestBody):
         default=None, description="Used within the window, and what jobs not ended may still use."
     )
     window: Window = Field(default=30 * DAY, description="In seconds, at least a day.")
+
+    def new(self) -> NewQuota:
+        """Return the quota as it is made."""
+        limits = Quota(**{name: getattr(self, name) for name in Quota._fields})
+        return NewQuota(self.cluster, limits, self.user, self.group)
 
 
 class QuotaPatch(RequestBody):
@@ -136,9 +143,8 @@ async def list_quotas(request: Request, _: UsersReader, cluster: ClusterQuery = 
 async def create_quota(request: Request, admin: UsersManager, body: QuotaRequest) -> Response:
     """Limit the jobs of a user, of each member of a group, or of everyone."""
     services = services_of(request)
-    limits = Quota(**{name: getattr(body, name) for name in Quota._fields})
-    new = NewQuota(body.cluster, limits, body.user, body.group)
-    return json_answer(_quota(await quota_changes.create(services.database, admin, new, services.now())), 201)
+    made = await quota_changes.create(services.database, admin, body.new(), services.now())
+    return json_answer(_quota(made), 201)
 
 
 @router.get("/quotas/{quota}", summary="One quota", responses=answers(QuotaView))
@@ -172,16 +178,19 @@ async def delete_quota(request: Request, quota: ObjectId, admin: UsersManager) -
 @router.get("/me/quotas", summary="One's own quotas", responses=answers(OwnQuotasView, "invalid"))
 async def own_quotas(request: Request, principal: JobsReader, cluster: ClusterQuery = None) -> Response:
     """Return what one's jobs are held to at all clusters, or at one, and what is used of it."""
-    services = services_of(request)
+    found = await uses_of(services_of(request), principal, cluster)
+    return json_answer({"quotas": [_own(each) for each in found]})
+
+
+async def uses_of(services: Services, principal: Principal, cluster: str | None = None) -> list[QuotaUse]:
+    """Return what holds for a user: at all clusters that he may use, or at one. Raises HttpProblem."""
     if cluster is None:
         there = await services.access.usable(principal)
     else:
         there = [(await services.access.cluster(principal, cluster, "jobs:read"))[0]]
+    rows, limits = [each.row for each in there], services.settings.jobs
     async with services.database.read() as connection:
-        found = await reserved.uses(
-            connection, principal.user, [each.row for each in there], services.settings.jobs, services.now()
-        )
-    return json_answer({"quotas": [_own(each) for each in found]})
+        return await reserved.uses(connection, principal.user, rows, limits, services.now())
 
 
 def _quota(record: QuotaRecord) -> dict[str, Any]:

@@ -12,15 +12,16 @@ from starlette.responses import Response  # noqa: TC002 - FastAPI reads annotati
 
 from restful.identity.principal import Principal
 from restful.jobs.usage_report import UsageQuery
+from restful.routes.access import requires
+from restful.routes.admission import services_of
 from restful.routes.answers import answers, json_answer
-from restful.routes.asker import asker, services_of
 from restful.routes.parameters import NO_NUL
 from restful.routes.times import Day  # noqa: TC001 - FastAPI reads annotations
 from restful.store import usage
 
 router = APIRouter(prefix="/v2", tags=["usage"])
 
-JobsReader = Annotated[Principal, Depends(asker("jobs:read"))]
+JobsReader = Annotated[Principal, Depends(requires("jobs:read"))]
 
 
 class UsageView(BaseModel):

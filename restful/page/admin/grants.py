@@ -15,7 +15,7 @@ from restful.page.forms import SentForm
 from restful.page.page_route import PageRoute
 from restful.page.responses import see_other
 from restful.routes.access import IdentitiesHere, identities_of
-from restful.routes.asker import services_of
+from restful.routes.admission import services_of
 from restful.routes.users import GrantRequest
 from restful.store import groups, users
 from restful.store.groups import EVERY_CLUSTER

@@ -16,7 +16,7 @@ from restful.page.forms import SentForm
 from restful.page.page_route import PageRoute
 from restful.page.responses import see_other
 from restful.routes.access import identities_of
-from restful.routes.asker import services_of
+from restful.routes.admission import services_of
 from restful.routes.parameters import ObjectId
 from restful.routes.quotas import QuotaPatch, QuotaRequest
 from restful.store import quotas
@@ -44,9 +44,7 @@ async def create(request: Request, sent: AdminForm) -> Response:
     try:
         subject = await subject_of(identities_of(request), sent.form)
         given = {"cluster": sent.form.one("cluster"), **subject, **_limits(sent.form)}
-        wanted = forms.validated(QuotaRequest, given)
-        limits = Quota(**{name: getattr(wanted, name) for name in Quota._fields})
-        new = quota_changes.NewQuota(wanted.cluster, limits, wanted.user, wanted.group)
+        new = forms.validated(QuotaRequest, given).new()
         await quota_changes.create(services.database, sent.session.principal, new, services.now())
     except HttpProblem as problem:
         return await quotas_page(request, sent.session, refused(sent.form, problem, NAMES))

@@ -7,7 +7,7 @@ CHECKS = {
     "found": {"may"},
     "again": {"may"},
     "": {
-        *("requires", "asker", "owner_of", "require_login", "require_scopes", "at_cluster", "effective"),
+        *("requires", "owner_of", "require_login", "require_scopes", "at_cluster", "effective"),
         *(
             "csrf_matches",
             "same_origin",
@@ -64,7 +64,7 @@ UNTRIED = {
         ("page/admin/access.py", "may"),
         ("page/admin/clients.py", "of_user"),
     ),
-    *(("page/admin/users.py", "of_user"), ("page/quota_rows.py", "usable")),
+    ("page/admin/users.py", "of_user"),
     ("page/usage.py", "may"),
     *(("store/job_counts.py", "_active"),),  # another function of this name
 }

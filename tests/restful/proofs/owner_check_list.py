@@ -250,14 +250,14 @@ USAGE = [
 SCOPES = [
     Mutant(file, f'{function}("{scope}")', f'{function}("")', routes)
     for file, function, routes, scopes in (
-        ("compat/jobs.py", "asker", "/v1", ("jobs:read", "jobs:submit", "jobs:cancel", "clusters:read")),
-        ("compat/output.py", "asker", "/v1", ("jobs:read",)),
-        ("routes/jobs.py", "asker", "{cluster}/jobs", ("jobs:read", "jobs:submit", "jobs:cancel")),
-        ("routes/nodes.py", "asker", "nodes", ("clusters:read", "nodes:drain")),
-        ("routes/queues.py", "asker", "queues", ("clusters:read", "queues:manage")),
-        ("routes/clusters.py", "asker", "/v2/clusters", ("clusters:read",)),
-        ("routes/usage.py", "asker", "usage", ("jobs:read",)),
-        ("routes/quotas.py", "asker", "quotas", ("users:read", "users:manage", "jobs:read")),
+        ("compat/jobs.py", "requires", "/v1", ("jobs:read", "jobs:submit", "jobs:cancel", "clusters:read")),
+        ("compat/output.py", "requires", "/v1", ("jobs:read",)),
+        ("routes/jobs.py", "requires", "{cluster}/jobs", ("jobs:read", "jobs:submit", "jobs:cancel")),
+        ("routes/nodes.py", "requires", "nodes", ("clusters:read", "nodes:drain")),
+        ("routes/queues.py", "requires", "queues", ("clusters:read", "queues:manage")),
+        ("routes/clusters.py", "requires", "/v2/clusters", ("clusters:read",)),
+        ("routes/usage.py", "requires", "usage", ("jobs:read",)),
+        ("routes/quotas.py", "requires", "quotas", ("users:read", "users:manage", "jobs:read")),
         ("routes/users.py", "requires", "/v2/users", ("users:read", "users:manage")),
         ("routes/audit_log.py", "requires", "audit", ("audit:read",)),
         ("routes/me.py", "requires", "me/tokens", ("tokens",)),

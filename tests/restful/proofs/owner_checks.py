@@ -36,7 +36,7 @@ PRELOADED = (
 SAMPLE = {
     ("jobs/visibility.py", 'if job is not None and not job.own and f"{scope}:all" not in scopes:'),
     ("store/tokens.py", "(TOKENS.c.id == token, TOKENS.c.user == user, TOKENS"),
-    ("routes/nodes.py", 'asker("nodes:drain")'),
+    ("routes/nodes.py", 'requires("nodes:drain")'),
 }
 """What continuous integration tries: of a job, of a credential, and of a route."""
 MAX_REPORT = 2000
