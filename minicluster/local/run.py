@@ -62,7 +62,7 @@ def run(request: RunRequest, reporter: Reporter) -> int:
     with Interrupts() as interrupts:
         chosen = engine(request.engine)
         with contextlib.ExitStack() as stack:
-            with interrupts.deferred():  # a signal that came between a step and its undoing would leave its files
+            with interrupts.deferred():  # between a step and its undoing it would leave files
                 directory = state_directory.create(request.source.cluster.metadata.name, unique=True)
                 stack.callback(state_directory.remove, directory)
                 stack.callback(interrupts.begin_cleanup)
