@@ -58,6 +58,12 @@ def page_keys() -> Iterator[Key]:
             yield key
 
 
+def asker_of(key: Key) -> Asker:
+    """Return who may ask a route, at objects of his own."""
+    found = {Kind.ADMIN: Asker.ADMIN, Kind.ADMIN_LOGIN: Asker.CHIEF, Kind.OPERATE: Asker.OPERATOR}
+    return found.get(ROWS[key].kind, Asker.LOGIN)
+
+
 async def sent_to(
     here: Everything, key: Key, shown: Shown, whose: Whose = Whose.OWN, user: str = "alice"
 ) -> Sent:

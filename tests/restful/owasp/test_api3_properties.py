@@ -8,11 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tests.restful.authorization.routes import ROWS, Kind
 from tests.restful.authorization.service import opened
-from tests.restful.authorization.users import Asker
 from tests.restful.identity.service import within
-from tests.restful.owasp.document import operations, sent_to, shown
+from tests.restful.owasp.document import asker_of, operations, sent_to, shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,9 +28,7 @@ def test_no_body_takes_a_field_that_it_has_not(tmp_path: Path) -> None:
                 content = operation.content.get("requestBody", {}).get("content", {})
                 if "application/json" not in content or operation.key[1].startswith("/v1"):
                     continue
-                asker = Asker.ADMIN if ROWS[operation.key].kind is Kind.ADMIN else Asker.LOGIN
-                if ROWS[operation.key].kind is Kind.OPERATE:
-                    asker = Asker.OPERATOR
+                asker = asker_of(operation.key)
                 sent = await sent_to(here, operation.key, await shown(here, asker))
                 for name in ("id", "owner", "is_admin"):
                     body = {**(sent.body if isinstance(sent.body, dict) else {}), name: "x"}

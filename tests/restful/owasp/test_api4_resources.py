@@ -14,11 +14,11 @@ from restful.settings import RequestLimits
 from restful.store import jobs
 from restful.store.jobs import JobRecord
 from tests.restful.authorization.requests import HOST, Answer, Sent
-from tests.restful.authorization.routes import ROWS, Kind
+from tests.restful.authorization.routes import ROWS
 from tests.restful.authorization.service import SETTINGS, SHARED, Everything, opened
 from tests.restful.authorization.users import Asker
 from tests.restful.identity.service import bearer, within
-from tests.restful.owasp.document import operations, page_keys, secured, sent_to, shown
+from tests.restful.owasp.document import asker_of, operations, page_keys, secured, sent_to, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -96,9 +96,7 @@ def test_each_route_refuses_a_body_that_is_none(tmp_path: Path, name: str) -> No
         async with opened(tmp_path, settings=SMALL) as here:
             wrong = {}
             for key in with_body(here):
-                asker = Asker.ADMIN if ROWS[key].kind is Kind.ADMIN else Asker.LOGIN
-                asker = Asker.OPERATOR if ROWS[key].kind is Kind.OPERATE else asker
-                sent = await sent_to(here, key, await shown(here, asker))
+                sent = await sent_to(here, key, await shown(here, asker_of(key)))
                 headers = {**sent.headers, "content-type": "application/json"}
                 answer = await here.ask(replace(sent, body=None, form=None, data=data, headers=headers))
                 good = answer.status == status if status else 400 <= answer.status < 500
