@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
 
 from restful.identity.settings import DAY, IdentitySettings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 OidcIssuerOption = Annotated[
     str, typer.Option("--oidc-issuer", metavar="URL", help="An OpenID provider by which users log in.")
@@ -72,6 +75,15 @@ OWN_PASSWORDS = LoginOptions()
 """No other way."""
 
 
+def given(
+    texts: tuple[str, str, str, str], allowed: Sequence[str] | None, session_lifetime: str, *, login: bool
+) -> LoginOptions:
+    """Return the options of a command line, the first four as texts. Raises WrongOptions."""
+    options = LoginOptions(*texts, tuple(allowed or ()), lifetime(session_lifetime))
+    check(options, login=login)
+    return options
+
+
 def check(options: LoginOptions, *, login: bool) -> None:
     """Raise WrongOptions where options do not go together; `login` is whether requests need one at all."""
     from restful.cli.errors import WrongOptions  # noqa: PLC0415 - a command's help comes without it
@@ -96,6 +108,18 @@ def check(options: LoginOptions, *, login: bool) -> None:
         raise WrongOptions(f"--session-lifetime {options.session_lifetime:g}s: needed is from 15m to 90d")
     if options.any and not login:
         raise WrongOptions("--no-auth needs no login: leave out --no-auth, or --oidc-issuer and --pam")
+
+
+def lifetime(text: str) -> float:
+    """Return the seconds of `--session-lifetime`. Raises WrongOptions."""
+    from broker_config.formats import durations  # noqa: PLC0415 - as above
+    from broker_config.formats.errors import DurationError  # noqa: PLC0415
+    from restful.cli.errors import WrongOptions  # noqa: PLC0415
+
+    try:
+        return durations.given(text)
+    except DurationError as error:
+        raise WrongOptions(f"--session-lifetime {error}") from error
 
 
 def _check_allowed(options: LoginOptions) -> None:

@@ -92,9 +92,8 @@ def serve(  # noqa: PLR0913, PLR0917 - an option each
 
       minicluster serve --no-auth --listen 127.0.0.1:0
 
-    Users have a name and a password here, or log in at an OpenID provider, or by PAM. At the provider this
-    service's address with /callback is to be entered. By PAM come this machine's people, not you yourself
-    unless --pam-allow names you; never as root. Passwords in /etc/shadow need the group shadow.
+    Users have a name and a password here, or log in at an OpenID provider, where this service's address with
+    /callback is to be entered, or by PAM: people of this machine, but you only where --pam-allow names you.
 
     Each start prints a link that lets one in as an admin, once, as long as no admin can log in.
     Where a password is forgotten, --login-link does, for who owns the state directory:
@@ -105,16 +104,13 @@ def serve(  # noqa: PLR0913, PLR0917 - an option each
     """
     host, port = address(listen)
 
-    from minicluster.cli.job_requests import seconds  # noqa: PLC0415
     from restful.cli import login_options, packages  # noqa: PLC0415 - the help comes without all this
     from restful.cli.endpoint import ServeEndpoint, check  # noqa: PLC0415
 
     endpoint = ServeEndpoint(host, port, certificate, key, tuple(proxies or ()), url, login)
     check(endpoint)
-    lifetime = seconds(session_lifetime, "--session-lifetime")
-    allowed = tuple(pam_allow or ())
-    logins = login_options.LoginOptions(oidc_issuer, oidc_client, oidc_secret, pam, allowed, lifetime)
-    login_options.check(logins, login=login)
+    texts = (oidc_issuer, oidc_client, oidc_secret, pam)
+    logins = login_options.given(texts, pam_allow, session_lifetime, login=login)
     packages.require("serve")
     if login_link:
         _print_link(endpoint, state, login_link)

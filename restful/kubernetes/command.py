@@ -134,7 +134,7 @@ def rest_api(  # noqa: PLR0913, PLR0917 - an option each
     _required("--database", database)
     _required("--master-key", master_key)
     endpoint = _endpoint(listen, (certificate, key), proxies or (), url)
-    logins = _logins((oidc_issuer, oidc_client, oidc_secret, pam), pam_allow or (), session_lifetime)
+    logins = _logins((oidc_issuer, oidc_client, oidc_secret, pam), pam_allow, session_lifetime)
     metrics, secret = address(metrics_listen, "--metrics-listen"), _secret(tokens_secret)
     _require_packages()
 
@@ -195,13 +195,12 @@ def _required(option: str, value: str) -> None:
         raise WrongOptions(f"{option} is needed, or the variable {variable}")
 
 
-def _logins(given: tuple[str, str, str, str], allowed: Sequence[str], lifetime: str) -> LoginOptions:
-    from minicluster.cli.job_requests import seconds  # noqa: PLC0415
+def _logins(
+    texts: tuple[str, str, str, str], allowed: Sequence[str] | None, session_lifetime: str
+) -> LoginOptions:
     from restful.cli import login_options  # noqa: PLC0415
 
-    made = login_options.LoginOptions(*given, tuple(allowed), seconds(lifetime, "--session-lifetime"))
-    login_options.check(made, login=True)
-    return made
+    return login_options.given(texts, allowed, session_lifetime, login=True)
 
 
 def _endpoint(listen: str, certificate: tuple[str, str], proxies: Sequence[str], url: str) -> ServeEndpoint:

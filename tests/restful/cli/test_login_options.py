@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minicluster.cli.job_requests import seconds
 from restful.cli import login_options, login_providers
 from restful.cli.errors import ServeError, WrongOptions
 from restful.cli.login_options import LoginOptions
@@ -117,8 +116,14 @@ def test_a_provider_leads_back_to_the_page(tmp_path: Path) -> None:
 
 
 def test_a_browsers_session_lives_as_long_as_is_asked_for() -> None:
-    assert seconds(login_options.SESSION_LIFETIME, "") == IdentitySettings().session_lifetime
+    assert login_options.lifetime(login_options.SESSION_LIFETIME) == IdentitySettings().session_lifetime
+    assert login_options.lifetime("12h") == 12 * 3600.0
     assert login_providers.load(LoginOptions(session_lifetime=3600.0)).session_lifetime == 3600.0
+
+
+def test_a_lifetime_that_is_none() -> None:
+    with pytest.raises(WrongOptions, match="--session-lifetime 'x'"):
+        login_options.lifetime("x")
 
 
 def test_without_options_there_is_nobody_else(tmp_path: Path) -> None:
