@@ -67,7 +67,7 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
 ) -> None:
     """Send a job to a cluster, and print its id.
 
-    On Kubernetes it has the environment and the working directory of the lead's pod, not yours.
+    On Kubernetes it has environment and working directory of the lead's pod, with --server of the cluster.
     What stands behind the program's name is the program's. The only cluster need not be named before `--`.
     Without --input standard input is empty.
 

@@ -35,7 +35,7 @@ UrgencyOption = Annotated[
 ]
 JobNameOption = Annotated[str, typer.Option(help="Its name, in place of the program's.")]
 DependencyOption = Annotated[list[str] | None, typer.Option(help="As in afterok:JOB; may be repeated.")]
-CwdOption = Annotated[str, typer.Option(metavar="DIR", help="The working directory.")]
+CwdOption = Annotated[str, typer.Option(metavar="DIR", help="The working directory, there where it runs.")]
 EnvOption = Annotated[
     list[str] | None,
     typer.Option(metavar="RULE", help="NAME=VALUE, PATTERN, -PATTERN or ^FILE; may be repeated."),

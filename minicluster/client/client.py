@@ -113,7 +113,10 @@ class Client:
         """Submit a job, once, however often the request has to be sent.
 
         The fields are those of POST /v2/clusters/{cluster}/jobs: tasks, nodes, cores_per_task, time_limit,
-        environment, script, … `key` is the Idempotency-Key, to be given by who may have to try again after
+        environment, script, … `cwd` is a directory where the cluster runs; without it jobs run where
+        `minicluster serve` was started, or in the MiniCluster's `workingDir`.
+
+        `key` is the Idempotency-Key, to be given by who may have to try again after
         an end of this process. Raises Invalid, QuotaExceeded.
         """
         body = {**({"command": list(command)} if command else {}), **fields}

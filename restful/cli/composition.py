@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minicluster.database import migrate, open_database
@@ -43,16 +44,26 @@ class ComposedService:
     services: Services
     identities: Identities
     link: str
-    """The token that lets the first admin in, once; empty: there is an admin who has logged in."""
+    """The token that lets the first admin in, once; empty: an admin can log in, or nobody has to."""
+    directory: str
+    """Where jobs run that name no directory."""
 
 
 def spec_of(backend: Backend, name: str) -> ClusterSpec:
     """Return the cluster of a back end as the service has it."""
     theirs: Mapping[str, str] = backend.job_environment(name) or {}
     environment = {**ENVIRONMENT, **{key: theirs[key] for key in _PASSED_ON if key in theirs}}
-    return ClusterSpec(
-        name, lambda: connect(backend, name), base=Base(environment, environment.get("HOME", "/"))
-    )
+    base = Base(environment, jobs_directory(environment))
+    return ClusterSpec(name, lambda: connect(backend, name), base=base)
+
+
+def jobs_directory(environment: Mapping[str, str]) -> str:
+    """Return where jobs run that name no directory: where the service was started, as with `flux submit`.
+
+    What systemd starts is in /, where programs have no files: then it is the home directory.
+    """
+    here = Path.cwd()
+    return environment.get("HOME", "/") if here == Path("/") else str(here)
 
 
 async def compose(
@@ -72,8 +83,10 @@ async def compose(
     settings = ApplicationSettings(own, endpoint.names, endpoint.proxies, providers, specs=specs)
     made = application(database, master, settings)
     await _grant_everyone(made.identities)
+    # It makes the first admin, who is who asks without a login.
     link = await web_sessions.first_admin_link(made.identities) or ""
-    return ComposedService(made.app, made.services, made.identities, link)
+    shown = link if endpoint.login else ""
+    return ComposedService(made.app, made.services, made.identities, shown, specs[0].base.cwd)
 
 
 async def _grant_everyone(identities: Identities) -> None:

@@ -101,6 +101,7 @@ def greet(endpoint: ServeEndpoint, service: ComposedService, port: int, name: st
     if service.link:
         minutes = round(service.identities.settings.link_lifetime / 60)
         show(f"log in as the admin, once, within {minutes} minutes: {url}{LINK_PATH}?token={service.link}")
+    show(f"jobs run in {service.directory}, unless they name another directory")
     if not endpoint.login:
         show("warning: there is no login: everybody on this machine can run programs as you")
     show(

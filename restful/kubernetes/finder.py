@@ -31,8 +31,8 @@ OWNERS_INTERVAL = 30.0
 """Seconds between two looks whether the owners that annotations name are users."""
 RETRY_DELAY = 2.0
 """Seconds before what the database refused is tried again."""
-BASE = Base({}, "/tmp")  # noqa: S108 - the environment is the pod's; who runs there may not write to /
-"""What jobs get: PATH, HOME and the like are the lead's own."""
+DIRECTORY = "/tmp"  # noqa: S108 - of a pod; who runs there may not write to /
+"""Where jobs run that name no directory, at a MiniCluster that has no `workingDir` either."""
 
 log = logging.getLogger("restful.kubernetes")
 
@@ -128,10 +128,11 @@ class ClusterFinder:
         """Serve a MiniCluster by its UID, tenancy and owner; return whether that was not so before."""
         path, owner = path_name(name), await self._owner(cluster)
         served = self._clusters.get(path)
-        wanted = (cluster.uid, cluster.tenancy, owner)
-        if served is None or (served.spec.uid, served.spec.tenancy, served.spec.owner) != wanted:
+        base = Base({}, cluster.directory or DIRECTORY)  # PATH, HOME and the like are the lead's own
+        wanted = (cluster.uid, cluster.tenancy, owner, base)
+        if served is None or _of(served.spec) != wanted:
             connect = partial(self._instances.open, name, cluster.uid)
-            spec = ClusterSpec(path, connect, name.namespace, *wanted, base=BASE)
+            spec = ClusterSpec(path, connect, name.namespace, *wanted)
             await self._clusters.add(spec)
             self._report(cluster, owner)
             return True
@@ -173,3 +174,8 @@ class ClusterFinder:
             await asyncio.sleep(RETRY_DELAY)
             return
         self._listed |= due
+
+
+def _of(spec: ClusterSpec) -> tuple[str, Tenancy, str, Base]:
+    """Return what of a cluster may change."""
+    return spec.uid, spec.tenancy, spec.owner, spec.base

@@ -49,6 +49,8 @@ class FoundCluster:
     """Why there is no instance to connect to, for people; empty: there may be one."""
     mistake: str = ""
     """What is wrong with its annotations."""
+    directory: str = ""
+    """The `workingDir` of the container that runs Flux; empty: it states none."""
 
 
 def path_name(name: Name) -> str:
@@ -82,7 +84,15 @@ def observed(item: Object, default: Tenancy) -> FoundCluster:
         phase=phase,
         unreachable=unreachable or ("" if host else NO_LEAD),
         mistake=mistake,
+        directory=_directory(item.get("spec") or {}),
     )
+
+
+def _directory(spec: Object) -> str:
+    containers = [each for each in spec.get("containers") or () if isinstance(each, dict)]
+    runners = containers if len(containers) == 1 else [each for each in containers if each.get("runFlux")]
+    found = str(runners[0].get("workingDir") or "") if runners else ""
+    return found if found.startswith("/") else ""
 
 
 def _tenancy(annotations: Mapping[str, str], default: Tenancy) -> tuple[Tenancy, str, str]:

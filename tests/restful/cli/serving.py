@@ -96,12 +96,15 @@ async def _add_user(directory: StateDirectory, name: str, password: str) -> None
 
 
 @contextlib.contextmanager
-def serving(*options: str, **environment: str) -> Iterator[Served]:
-    """Give a service that is started with more variables, and leave nothing of it and of its cluster."""
+def serving(*options: str, directory: Path | None = None, **environment: str) -> Iterator[Served]:
+    """Give a service that is started with more variables, and leave nothing of it and of its cluster.
+
+    It is started in `directory`; None: in that of the tests.
+    """
     folder = Path(tempfile.mkdtemp(prefix="mcs-", dir="/tmp"))  # a short path: sockets allow 107 bytes
     machine = Machine(folder / "m", "embedded", environment)
     words = ("serve", "--engine", "embedded", "--state", folder / "s", "--listen", "127.0.0.1:0", *options)
-    served = Served(machine, folder / "s", machine.start(*words))
+    served = Served(machine, folder / "s", machine.start(*words, cwd=directory))
     try:
         served.await_start()
         yield served

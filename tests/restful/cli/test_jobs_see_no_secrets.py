@@ -10,9 +10,9 @@ not see these needs an account of his own, or a MiniCluster on Kubernetes, where
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -135,7 +135,7 @@ def test_a_job_has_none_of_the_services_files_open(seen: dict[str, Any], served:
 
 
 def test_a_job_is_where_the_cluster_is_and_its_files_are_its_users(seen: dict[str, Any]) -> None:
-    assert seen["cwd"] == os.environ["HOME"]
+    assert seen["cwd"] == str(Path.cwd())
     assert seen["umask"] & 0o022 == 0o022
 
 

@@ -121,6 +121,27 @@ def test_a_defect_at_one_leaves_the_others(
     assert "a defect: MiniCluster team-a/lammps is not served as it is" in caplog.text
 
 
+def test_jobs_run_in_the_working_directory_of_their_minicluster(tmp_path: Path) -> None:
+    """Without one it is /tmp, where everybody may write. Another one counts at once."""
+
+    async def work() -> list[str]:
+        async with working(tmp_path) as (clusters, found, finder):
+            seen = []
+            for containers, directory in (([{}], "/tmp"), ([{"workingDir": "/data"}], "/data")):
+                found.see("MiniCluster", item(spec={"containers": containers}))
+                finder.changed(NAME)
+                await until(lambda directory=directory: _directory(clusters) == directory)
+                seen.append(_directory(clusters))
+            return seen
+
+    assert within(work()) == ["/tmp", "/data"]
+
+
+def _directory(clusters: Clusters) -> str:
+    served = clusters.get(PATH)
+    return "" if served is None else served.spec.base.cwd
+
+
 def test_an_owner_that_is_no_user_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> None:
         async with working(tmp_path) as (clusters, found, finder):

@@ -75,6 +75,23 @@ def test_whether_it_can_be_reached(spec: dict[str, Any], phase: str, expected: s
     assert observed(item(spec=spec, phase=phase), SHARED).unreachable == expected
 
 
+DIRECTORIES: dict[str, tuple[list[dict[str, Any]], str]] = {
+    "none": ([], ""),
+    "one that states none": ([{"image": "a"}], ""),
+    "the only one's": ([{"workingDir": "/data"}], "/data"),
+    "that of the one that runs Flux": (
+        [{"workingDir": "/web"}, {"runFlux": True, "workingDir": "/data"}],
+        "/data",
+    ),
+    "what is no absolute path": ([{"workingDir": "data"}], ""),
+}
+
+
+@pytest.mark.parametrize(("containers", "expected"), DIRECTORIES.values(), ids=DIRECTORIES)
+def test_where_its_jobs_run(containers: list[dict[str, Any]], expected: str) -> None:
+    assert observed(item(spec={"containers": containers}), SHARED).directory == expected
+
+
 def test_a_long_owner_is_no_users_name() -> None:
     found = observed(item(annotations={"owner": "a" * 1000}), SHARED)
     assert (found.tenancy, len(found.owner)) == (OWN, 757)
