@@ -60,6 +60,14 @@ class JobFuture(Future[JobStatus]):
             raise concurrent.futures.CancelledError
         return self._job
 
+    def output(self) -> bytes:
+        """Wait until the job has ended, however that is, and return what its tasks wrote to standard output.
+
+        Raises why it was not submitted, CancelledError, and what `RemoteJob.output` raises.
+        """
+        job = self.job()
+        return b"".join(chunk.data for chunk in job.output(streams=("stdout",), follow=not self.done()))
+
     def running(self) -> bool:
         """Whether the job is submitted, and has not ended."""
         return self._job is not None and not self.done()
@@ -88,10 +96,10 @@ class JobFuture(Future[JobStatus]):
             with contextlib.suppress(ClientError):
                 job.cancel()
 
-    def ended(self, record: JobStatus) -> None:
+    def ended(self, record: JobStatus, job: RemoteJob) -> None:
         """Take the end of the job. For the executor alone."""
         try:
-            value = succeeded(record)
+            value = succeeded(record, job)
         except ClientError as error:
             self.failed(error)
         else:
@@ -189,10 +197,11 @@ class JobExecutor(concurrent.futures.Executor):
                 self._finish(jobid, future)
 
     def _finish(self, jobid: str, future: JobFuture) -> None:
+        job = self._client.job(self._cluster, jobid)
         try:
-            record = self._client.job(self._cluster, jobid).record()
+            record = job.record()
         except NotFound as error:
             future.failed(error)
             return
         if record.ended:
-            future.ended(record)
+            future.ended(record, job)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from broker_config.formats import jobid
 from minicluster.client.addresses import path
 from minicluster.client.connection import Call
-from minicluster.client.errors import JobTimeout
+from minicluster.client.errors import ClientError, JobTimeout
 from minicluster.client.job_errors import JobCanceled, JobFailure
 from minicluster.client.job_output import FollowedOutput, now_written
+from minicluster.client.last_lines import last_lines
 from minicluster.client.records import CANCELED, COMPLETED, JobEvent, JobStatus, job_record, member, read
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class RemoteJob:
 
     def result(self, timeout: float | None = None) -> JobStatus:
         """Wait until it has completed, and return it. Raises JobFailure, JobCanceled, JobTimeout."""
-        return succeeded(self.wait(timeout))
+        return succeeded(self.wait(timeout), self)
 
     def output(
         self, *, streams: Sequence[str] = (), tasks: str = "", after: int = -1, follow: bool = True
@@ -102,8 +104,19 @@ class RemoteJob:
         return self._connection.call(Call("POST", f"{self._path}/{what}", body=body, repeatable=True))
 
 
-def succeeded(record: JobStatus) -> JobStatus:
-    """Return a job that has completed. Raises JobFailure, JobCanceled."""
+def succeeded(record: JobStatus, job: RemoteJob) -> JobStatus:
+    """Return the record of a job that has completed. Raises JobFailure, JobCanceled."""
     if record.result == COMPLETED:
         return record
-    raise (JobCanceled if record.result == CANCELED else JobFailure)(record)
+    if record.result == CANCELED:
+        raise JobCanceled(record)
+    raise JobFailure(record, _why_it_exited(record, job))
+
+
+def _why_it_exited(record: JobStatus, job: RemoteJob) -> Sequence[str]:
+    """Return the last lines of a job's standard error; none where it did not exit, or they cannot be had."""
+    if record.exception is not None or not record.returncode or record.returncode < 0:
+        return ()
+    with contextlib.suppress(ClientError):
+        return last_lines(job.output(streams=("stderr",)), label=record.ntasks > 1)
+    return ()

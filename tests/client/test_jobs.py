@@ -10,11 +10,14 @@ import pytest
 
 from minicluster.client.errors import BadAnswer, JobEnded, JobTimeout, OutputGone
 from minicluster.client.job_errors import JobCanceled, JobFailure
+from minicluster.client.last_lines import last_lines
 from minicluster.instance.records import OutputChunk
 from tests.client.fake_jobs import JOBS
 from tests.client.fake_service import LOST, problem
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from minicluster.client import Client
     from tests.client.conftest import Clock
     from tests.client.fake_jobs import FakeJobs
@@ -37,6 +40,55 @@ def test_a_failed_job_raises(client: Client, jobs: FakeJobs) -> None:
     with pytest.raises(JobFailure, match="failed with exit code 1") as error:
         client.submit("mc", ["false"]).result()
     assert error.value.record.returncode == 1
+
+
+LAST_LINES: dict[str, tuple[list[tuple[int, str]], str]] = {
+    "nothing": ([], ""),
+    "one line": (
+        [(0, "python3: can't open file 'sq.py'\n")],
+        "; its standard error ends with\n  python3: can't open file 'sq.py'",
+    ),
+    "the last ten": (
+        [(0, "".join(f"line {number}\n" for number in range(50)))],
+        "; its standard error ends with" + "".join(f"\n  line {number}" for number in range(40, 50)),
+    ),
+    "what was cut, and has no end": (
+        [(0, "Trace"), (0, "back\nValue"), (0, "Error")],
+        "; its standard error ends with\n  Traceback\n  ValueError",
+    ),
+    "a long line": ([(0, "a" * 1000)], f"; its standard error ends with\n  {'a' * 300} …"),
+    "what moves the cursor": ([(0, "\x1b[2Ja\n")], "; its standard error ends with\n  \\x1b[2Ja"),
+}
+
+
+@pytest.mark.parametrize(("written", "words"), LAST_LINES.values(), ids=LAST_LINES)
+def test_a_failure_has_the_last_lines(
+    client: Client, jobs: FakeJobs, service: Service, written: list[tuple[int, str]], words: str
+) -> None:
+    job = client.submit("mc", ["false"])
+    events = [event("stderr", str(entry), task=each[0], text=each[1]) for entry, each in enumerate(written)]
+    service.routes["GET", f"{JOBS}/{job.id}/output"] = lambda _: (200, b"".join([*events, END]))
+    with pytest.raises(JobFailure) as error:
+        job.result()
+    assert str(error.value) == f"job {job.id} failed with exit code 1{words}"
+
+
+def test_lines_of_several_tasks_have_their_ranks() -> None:
+    chunks = [OutputChunk(7, 0, task, "stderr", b"a\nb\n") for task in (0, 1)]
+    assert last_lines(chunks, label=True) == ("0: a", "0: b", "1: a", "1: b")
+
+
+def test_too_much_is_not_read_for_its_last_lines() -> None:
+    """Its end would be far away, and whatever were read before it is not the last."""
+    read = []
+
+    def chunks() -> Iterator[OutputChunk]:
+        for number in range(20):
+            read.append(number)
+            yield OutputChunk(7, number, 0, "stderr", b"a" * (1 << 20))
+
+    assert last_lines(chunks(), label=False) == ()
+    assert len(read) == 9
 
 
 def test_a_cancelled_job_raises(client: Client, jobs: FakeJobs) -> None:

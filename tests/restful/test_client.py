@@ -54,8 +54,8 @@ def test_a_job_is_submitted_once_and_awaited(client: Client) -> None:
 
 
 def test_a_failed_job_is_raised(client: Client) -> None:
-    with pytest.raises(JobFailure, match="exit code 3"):
-        client.submit("mc", ["sh", "-c", "exit 3"]).result(SECONDS)
+    with pytest.raises(JobFailure, match=r"exit code 3; its standard error ends with\n  no input$"):
+        client.submit("mc", ["sh", "-c", "echo no input >&2; exit 3"]).result(SECONDS)
 
 
 def test_refusals_have_words(client: Client, url: str) -> None:
@@ -77,6 +77,17 @@ def test_futures(client: Client) -> None:
     with JobExecutor(client, "mc", poll=0.05) as executor:
         codes = [each.returncode for each in executor.map(["test", "1", "-eq"], [1, 1], timeout=SECONDS)]
     assert codes == [0, 0]
+
+
+def test_futures_of_jobs_that_fail_have_their_output_all_the_same(client: Client) -> None:
+    script = ["sh", "-c", 'echo begun "$1"; test "$1" -ne 1 || { echo one is none >&2; exit 4; }', "run"]
+    with JobExecutor(client, "mc", poll=0.05) as executor:
+        runs = [executor.submit(script, number) for number in range(3)]
+        errors = [str(each.exception(SECONDS) or "") for each in runs]
+        output = [each.output() for each in runs]
+    failure = f"job {runs[1].job().id} failed with exit code 4; its standard error ends with\n  one is none"
+    assert errors == ["", failure, ""]
+    assert output == [b"begun 0\n", b"begun 1\n", b"begun 2\n"]
 
 
 @pytest.fixture
