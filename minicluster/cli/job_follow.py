@@ -10,6 +10,7 @@ from collections import deque
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from broker_config.formats.printable import few
 from minicluster.cli.job_reasons import outcome
 from minicluster.cli.job_words import written
 from minicluster.cli.reporting import PlainReporter, print_notice
@@ -25,24 +26,26 @@ if TYPE_CHECKING:
 
 WAITING = 2.0
 """Seconds after which the user learns why a job has not begun."""
+MAX_NAMED = 10
+"""Jobs that are named in one line."""
 MAX_FOLLOWED = 16
 """Jobs whose output is read at the same time: each takes a thread and a connection."""
 
 
-def follow(instance: Instance, job: Job) -> int:
-    """Copy a job's output to ours until it ends, and return its exit code."""
+def follow(instance: Instance, job: Job, told: str = "") -> int:
+    """Copy a job's output to ours until it ends, and return its exit code; `told` is as for `exit_code`."""
     with reported(instance, job):
         copy_output(instance, job)
-    return exit_code(instance.jobs.wait(job.id))
+    return exit_code(instance.jobs.wait(job.id), told)
 
 
-def follow_all(instance: Instance, jobids: Sequence[int]) -> int:
+def follow_all(instance: Instance, jobids: Sequence[int], told: str = "") -> int:
     """Follow jobs side by side, and return the greatest exit code.
 
-    With several each line begins with the id of its job.
+    With several each line begins with the id of its job, and `name_failed` is for why they failed.
     """
     if len(jobids) == 1:
-        return follow(instance, instance.jobs.get(jobids[0]))
+        return follow(instance, instance.jobs.get(jobids[0]), told)
     left, ends = deque(jobids), SimpleQueue[int | Exception]()
 
     def work() -> None:
@@ -55,16 +58,24 @@ def follow_all(instance: Instance, jobids: Sequence[int]) -> int:
     return max(_result(ends.get()) for _ in jobids)
 
 
-def wait_for_all(instance: Instance, jobids: Sequence[int]) -> int:
-    """Wait until jobs have ended, and return the greatest exit code."""
-    return max(exit_code(instance.jobs.wait(jobid)) for jobid in jobids)
+def wait_for_all(instance: Instance, jobids: Sequence[int], told: str = "") -> int:
+    """Wait until jobs have ended, and return the greatest exit code.
+
+    With several `name_failed` is for why they failed.
+    """
+    if len(jobids) == 1:
+        return exit_code(instance.jobs.wait(jobids[0]), told)
+    return max(shell_code(instance.jobs.wait(jobid)) for jobid in jobids)
 
 
 def name_failed(instance: Instance, jobids: Sequence[int]) -> None:
-    """Print how each of these jobs ended that failed, on standard error."""
+    """Print how those of these jobs ended that failed, on standard error: a line for each way."""
+    found: dict[str, list[str]] = {}
     for job in map(instance.jobs.get, jobids):
         if shell_code(job):
-            print_notice(f"{written(job.id)}: {outcome(job)}")
+            found.setdefault(outcome(job), []).append(written(job.id))
+    for way, names in found.items():
+        print_notice(f"{few(names, MAX_NAMED)}: {way}")
 
 
 def report_ends(instance: Instance, jobs: Sequence[Job], left: list[str], limit: float | None = None) -> int:
@@ -112,10 +123,14 @@ def copy_output(instance: Instance, job: Job, label: bytes = b"") -> None:
             target.flush()
 
 
-def exit_code(job: Job) -> int:
-    """Return the exit code that a shell would show for the job. Prints the exception that ended it."""
-    if job.exception is not None and job.exception.severity == 0:
-        print_notice(f"job.exception type={job.exception.type}: {job.exception.note}")
+def exit_code(job: Job, told: str = "") -> int:
+    """Return the exit code that a shell would show for the job.
+
+    Prints the exception that ended it, unless the user was `told` before why it can never run.
+    """
+    fatal = job.exception if job.exception is not None and job.exception.severity == 0 else None
+    if fatal is not None and not (told and fatal.type == "alloc"):
+        print_notice(f"job.exception type={fatal.type}: {fatal.note}")
     return shell_code(job)
 
 
@@ -142,7 +157,7 @@ def _followed(instance: Instance, jobid: int) -> int | Exception:
     """Follow one of several jobs; return its exit code, or what went wrong."""
     try:
         copy_output(instance, instance.jobs.get(jobid), f"{written(jobid)}: ".encode())
-        return exit_code(instance.jobs.wait(jobid))
+        return shell_code(instance.jobs.wait(jobid))
     except Exception as error:  # noqa: BLE001 - raised in the thread that waits
         return error
 

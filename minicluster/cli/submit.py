@@ -121,7 +121,7 @@ def _send(backend: Backend, name: str, requests: Sequence[JobRequest], then: Aft
         if never:
             what = f"{sent[0]} can never" if len(sent) == 1 else "none of these jobs can ever"
             PlainReporter().notice(f"{what} run here, even at the cluster's largest size: {never}")
-        return _ended(instance, jobids, then)
+        return _ended(instance, jobids, then, never)
 
     with goes_on(Whose(name, lambda: backend.words), sent):
         return backend.ask(name, work)
@@ -136,12 +136,12 @@ def _submitted(instance: Instance, request: JobRequest, sent: list[str], then: A
     return jobid
 
 
-def _ended(instance: Instance, jobids: Sequence[int], then: AfterSubmission) -> int:
+def _ended(instance: Instance, jobids: Sequence[int], then: AfterSubmission, told: str) -> int:
     from minicluster.cli import job_follow
 
     if not (then.watch or then.wait):
         return 0
-    code = (job_follow.follow_all if then.watch else job_follow.wait_for_all)(instance, jobids)
+    code = (job_follow.follow_all if then.watch else job_follow.wait_for_all)(instance, jobids, told)
     if code and len(jobids) > 1:
         job_follow.name_failed(instance, jobids)
     return code

@@ -127,6 +127,35 @@ def test_the_exception_that_ended_a_job_is_printed(capsys: pytest.CaptureFixture
     assert capsys.readouterr().err == "minicluster: job.exception type=alloc: too large\n"
 
 
+def test_what_the_user_was_told_before_is_not_printed_again(capsys: pytest.CaptureFixture[str]) -> None:
+    never = Job(1, JobState.INACTIVE, JobResult.FAILED, exception=JobException("alloc", 0, "need 2 GPUs"))
+    other = Job(1, JobState.INACTIVE, JobResult.FAILED, exception=JobException("exec", 0, "no such file"))
+    assert [job_follow.exit_code(each, told="2 GPUs are too many") for each in (never, other)] == [1, 1]
+    assert capsys.readouterr().err == "minicluster: job.exception type=exec: no such file\n"
+
+
+class Failed(Jobs):
+    """Jobs that could not start: the odd ones for a reason of their own."""
+
+    def get(self, jobid: int) -> Job:
+        """Return one."""
+        why = f"out/{jobid}.txt: No such file or directory" if jobid % 2 else "no such program"
+        return Job(jobid, JobState.INACTIVE, JobResult.FAILED, exception=JobException("exec", 0, why))
+
+
+@pytest.mark.parametrize("end", [job_follow.wait_for_all, job_follow.follow_all], ids=["wait", "watch"])
+def test_why_several_jobs_failed_is_printed_once(end: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each reason: what is equal is gathered."""
+    instance, numbers = _instance(Failed()), [1, *range(2, 30, 2)]
+    assert end(instance, numbers) == 1
+    job_follow.name_failed(instance, numbers)
+    names = "ƒ3, ƒ5, ƒ7, ƒ9, ƒB, ƒD, ƒF, ƒH, ƒK, ƒM"
+    assert capsys.readouterr().err == (
+        "minicluster: ƒ2: FAILED, out/1.txt: No such file or directory\n"
+        f"minicluster: {names} and 4 more: FAILED, no such program\n"
+    )
+
+
 def test_why_a_job_waits_is_reported_after_a_while(
     monkeypatch: pytest.MonkeyPatch, jobs: Jobs, capfd: Any
 ) -> None:
