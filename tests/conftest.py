@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -66,6 +67,17 @@ def postgresql() -> Iterator["Server"]:
         yield from servers.serving()
     except MissingProgramsError as error:
         unavailable(error, what="PostgreSQL")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect ten thousand tests without looking for garbage among them, then and later: they all stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
