@@ -18,7 +18,7 @@ RUNS = {
     "reproduce_malleable": "sncs24, 100 % malleable, means of 10 sets",
     "reproduce_malleable --workload pecs23 --share 0": "pecs23, set S0, 0 % malleable, 2317 jobs",
     "ablation --sets 1 --gaps 90": "water-filling / priority-elastic, gap 90 s, 1 sets",
-    "simulator --jobs 20 --large 50 --runs 1": "jobs/s",
+    "simulator --jobs 20 --large 50 --parallel 10 --runs 1": "jobs/s",
 }
 """Each with what it prints: at its smallest size, or, where that is quick too, at the one that has gates."""
 NOT_RUN = {
