@@ -17,21 +17,16 @@ import pytest
 import yaml
 
 from minicluster.cli import commands
+from tests import forked
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 COMMANDS = sorted(each.name for each in entry_points(group="minicluster.commands"))
 
 
-def _call(*arguments: str | Path, **options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "minicluster.cli", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-        env={**os.environ, "COLUMNS": "120", "TERM": "dumb"},
-        **options,
-    )
+def _call(*arguments: str | Path, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command. That each starts in an interpreter of its own is tried below."""
+    environment = {**os.environ, "COLUMNS": "120", "TERM": "dumb"}
+    return forked.completed(list(map(str, arguments)), environment, given)
 
 
 def test_every_command_is_listed() -> None:
@@ -167,7 +162,7 @@ def test_validate_prints_json(tmp_path: Path) -> None:
 
 
 def test_validate_reads_standard_input() -> None:
-    done = _call("validate", "-", input=(EXAMPLES / "hello-world" / "minicluster.yaml").read_text())
+    done = _call("validate", "-", given=(EXAMPLES / "hello-world" / "minicluster.yaml").read_text())
     assert (done.returncode, done.stdout) == (0, "standard input: valid (hello-world)\n")
 
 

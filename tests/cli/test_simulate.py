@@ -10,20 +10,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import forked
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _call(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "minicluster.cli", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-        cwd=cwd,
-        env={**os.environ, "COLUMNS": "120", "TERM": "dumb"},
-    )
+ENVIRONMENT = {"COLUMNS": "120", "TERM": "dumb"}
+
+
+def _call(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command, which has no processes of its own."""
+    return forked.completed(arguments, {**os.environ, **ENVIRONMENT}, timeout=100)
 
 
 def test_policies_are_compared_in_a_table() -> None:
@@ -39,7 +37,8 @@ def test_policies_are_compared_in_a_table() -> None:
 
 
 def test_one_seed_has_no_spread_and_what_was_preempted_is_in_the_table() -> None:
-    shown = _call("simulate", "--workload", "charm", "--policy", "fcfs", "--policy", "preemptive")
+    called = ("simulate", "--workload", "charm", "-j", "1")
+    shown = _call(*called, "--policy", "fcfs", "--policy", "preemptive")
     lines = [line.split() for line in shown.stdout.splitlines()]
     assert [(line[0], line[-1]) for line in lines] == [
         ("POLICY", "PREEMPTIONS"),
@@ -75,7 +74,15 @@ def test_a_table_has_a_row_a_run_where_that_is_asked_for() -> None:
 def test_json_has_a_row_a_run_and_files_are_written(tmp_path: Path) -> None:
     files = ("--csv", "a.csv", "--report", "a.html")
     called = ("simulate", "--workload", "apgas:share=0.2", "--seeds", "2", "-j", "2", "-o", "json", *files)
-    shown = _call(*called, "--policy", "malleable", cwd=tmp_path)
+    shown = subprocess.run(
+        [sys.executable, "-m", "minicluster.cli", *called, "--policy", "malleable"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, **ENVIRONMENT},
+    )
     assert [row["seed"] for row in json.loads(shown.stdout)] == [0, 1]
     assert (tmp_path / "a.csv").read_text().count("\n") == 1 + 2 * 25
     assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
