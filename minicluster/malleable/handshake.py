@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from minicluster.malleable import frames
 from minicluster.malleable.credentials import proof, proves
+from minicluster.malleable.errors import TeamError
 from minicluster.malleable.frames import Frame
 
 if TYPE_CHECKING:
     import socket
 
+BYE = "bye"
+"""The kind of the last frame of a task that closes its team, or a connection."""
 LIMIT = 4096
 """Bytes of a frame while it is not known who sends it."""
 
@@ -19,6 +22,8 @@ LIMIT = 4096
 def introduce(connection: socket.socket, key: str, number: int, address: str) -> None:
     """Send the listening task this task's number and address. Raises OSError, TeamError."""
     nonce = frames.receive(connection, LIMIT).kind
+    if nonce == BYE:
+        raise TeamError("it has said goodbye")
     mac = proof(key, nonce, "team", number, address)
     frames.send(connection, Frame(number, mac, {"address": address}))
 

@@ -27,6 +27,7 @@ from minicluster.malleable import frames, handshake
 from minicluster.malleable.errors import TeamError
 from minicluster.malleable.frames import Frame
 from minicluster.malleable.link import split_address
+from minicluster.malleable.order_handling import FIRST
 from minicluster.malleable.pmi import Pmi
 from minicluster.malleable.worker import Worker
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 GONE = "gone"
 """The kind of the frame (or two) that reports a task whose connection ended without a goodbye."""
-_BYE = "bye"
 _TIMEOUT = 60.0
 
 
@@ -52,6 +52,7 @@ class Team:
         self._in: set[socket.socket] = set()
         self._sending = threading.Lock()
         self._closed = False
+        self._orphaned = False  # whether it has been told that the first task is gone
         self._listener = socket.create_server((host, 0))
         self.address = f"{host}:{self._listener.getsockname()[1]}"
         _start(self._accept, "accept")
@@ -73,6 +74,7 @@ class Team:
         team = cls(worker.number, _key(worker.credentials.token if worker.credentials else offers[0]), host)
         team.addresses = dict(enumerate(pmi.exchange(team.address)))
         pmi.close()
+        team._watch_first()
         return team
 
     @property
@@ -107,12 +109,17 @@ class Team:
     def receive(self, timeout: float | None = None) -> Frame | None:
         """Return the next frame of any task; None after `timeout` seconds (None: wait for ever).
 
-        Frames of one task come in the order in which it sent them.
+        Frames of one task come in the order in which it sent them. Raises TeamError where the first task was
+        reported gone and all frames were returned: nobody would end a worker that waits on.
         """
         try:
-            return self._inbox.get(block=timeout != 0, timeout=timeout or None)
+            frame = self._inbox.get(block=timeout != 0 and not self._orphaned, timeout=timeout or None)
         except queue.Empty:
+            if self._orphaned:
+                raise TeamError(f"task {FIRST} is gone; a worker ends when it receives {GONE!r}") from None
             return None
+        self._orphaned |= frame.kind == GONE and frame.sender == FIRST
+        return frame
 
     def close(self) -> None:
         """Send a goodbye to all tasks, and stop listening."""
@@ -130,6 +137,15 @@ class Team:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _watch_first(self) -> None:
+        """Connect to the first task, so that a worker notices its end though neither has sent anything."""
+        if self.number != FIRST:
+            with (
+                contextlib.suppress(OSError, TeamError),
+                self._sending,
+            ):  # it may have said its goodbye already
+                self._connection(FIRST)
 
     # Outgoing: a thread for each notices when the task at the other end is gone.
 
@@ -152,7 +168,7 @@ class Team:
     def _watch(self, connection: socket.socket, to: int) -> None:
         has_left = False
         with contextlib.suppress(OSError, TeamError):
-            has_left = frames.receive(connection, handshake.LIMIT).kind == _BYE
+            has_left = frames.receive(connection, handshake.LIMIT).kind == handshake.BYE
         with self._sending, connection:
             is_known = self._out.get(to) is connection
             if is_known:
@@ -170,6 +186,9 @@ class Team:
                 except OSError:
                     return
                 self._in.add(connection)
+                if self._closed:  # nobody would say goodbye to who connects as late as this
+                    connection.close()
+                    return
                 _start(self._read, "read", connection)
 
     def _read(self, connection: socket.socket) -> None:
@@ -178,12 +197,13 @@ class Team:
             sender = self._proved(connection)
             while sender is not None:
                 frame = frames.receive(connection)
-                if frame.kind == _BYE:
+                if frame.kind == handshake.BYE:
                     sender = None
                 else:
                     self._inbox.put(replace(frame, sender=sender))
         self._in.discard(connection)
-        if sender is not None and not self._closed:
+        is_known = sender in self.addresses  # a task that was dismissed is no loss
+        if sender is not None and is_known and not self._closed:
             self._inbox.put(Frame(sender, GONE))
 
     def _proved(self, connection: socket.socket) -> int | None:
@@ -203,7 +223,7 @@ def _start(target: Callable[..., None], name: str, *arguments: object) -> None:
 
 def _send_bye(connection: socket.socket, number: int) -> None:
     with contextlib.suppress(OSError):
-        frames.send(connection, Frame(number, _BYE))
+        frames.send(connection, Frame(number, handshake.BYE))
         connection.shutdown(socket.SHUT_WR)
 
 

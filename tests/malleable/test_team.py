@@ -189,25 +189,86 @@ def test_a_task_that_cannot_be_reached_is_named(team: Callable[..., Team]) -> No
         one.send(2, "hello")
 
 
-def test_tasks_that_start_together_find_each_other() -> None:
-    """By PMI, without an instance: the first task's key counts for all."""
-    server = PmiServer(3)
+def together(size: int) -> dict[int, Team]:
+    """Open the team of tasks that start together."""
+    server = PmiServer(size)
     teams: dict[int, Team] = {}
 
     def open_one(rank: int) -> None:
         teams[rank] = Team.open({**server.environment(rank), "FLUX_TASK_RANK": str(rank)})
 
-    threads = [threading.Thread(target=open_one, args=(rank,), daemon=True) for rank in range(3)]
+    threads = [threading.Thread(target=open_one, args=(rank,), daemon=True) for rank in range(size)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(TIMEOUT)
     server.close()
+    return teams
+
+
+def test_tasks_that_start_together_find_each_other() -> None:
+    """By PMI, without an instance: the first task's key counts for all."""
+    teams = together(3)
     assert teams[0].others == [1, 2]
     teams[2].send(1, "hello")
     frame = teams[1].receive(TIMEOUT)
     assert frame is not None
     assert frame.sender == 2
+    for team in teams.values():
+        team.close()
+
+
+def crash(team: Team) -> None:
+    """Have its connections end as the kernel does when a process dies."""
+    for connection in (*team._in, *team._out.values()):
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_worker_that_waits_on_without_its_first_task_is_ended() -> None:
+    """Also where that had sent nothing before it crashed, and where its loop takes no notice."""
+    teams = together(2)
+    crash(teams[0])
+    gone = teams[1].receive(TIMEOUT)
+    assert gone is not None
+    assert (gone.sender, gone.kind) == (0, GONE)
+    with pytest.raises(TeamError, match="task 0 is gone; a worker ends when it receives 'gone'"):
+        teams[1].receive(TIMEOUT)
+    for team in teams.values():
+        team.close()
+
+
+def test_a_worker_goes_on_without_another_worker(team: Callable[..., Team]) -> None:
+    one, two = team(1), team(2)
+    two.send(1, "hello")
+    crash(two)
+    assert [getattr(one.receive(TIMEOUT), "kind", None) for _ in range(2)] == ["hello", GONE]
+    assert one.receive(0) is None
+
+
+def test_a_first_task_that_closes_its_team_is_not_gone() -> None:
+    teams = together(2)
+    teams[0].send(1, "leave")
+    teams[0].close()
+    frame = teams[1].receive(TIMEOUT)
+    assert frame is not None
+    assert frame.kind == "leave"
+    while teams[1]._out:  # the goodbye has not come yet
+        time.sleep(0.01)
+    assert teams[1].receive(0) is None
+    teams[1].close()
+
+
+def test_the_end_of_a_worker_that_was_dismissed_is_no_loss() -> None:
+    """Also where the worker had connected, and is killed."""
+    teams = together(2)
+    teams[1].send(0, "left")
+    assert getattr(teams[0].receive(TIMEOUT), "kind", None) == "left"
+    teams[0].dismiss(1)
+    (connection,) = teams[0]._in
+    crash(teams[1])
+    while connection in teams[0]._in:  # its end has not come yet
+        time.sleep(0.01)
+    assert teams[0].receive(0.05) is None
     for team in teams.values():
         team.close()
 
