@@ -46,7 +46,7 @@ SessionLifetimeOption = Annotated[
 ]
 SESSION_LIFETIME = "7d"
 """As `IdentitySettings` has it."""
-SHORTEST, LONGEST = 900.0, 90 * DAY
+MIN_SESSION_SECONDS, MAX_SESSION_SECONDS = 900.0, 90 * DAY
 _SERVICE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
@@ -104,7 +104,7 @@ def check(options: LoginOptions, *, login: bool) -> None:
     if options.pam and not _SERVICE.fullmatch(options.pam):
         raise WrongOptions(f"--pam {options.pam}: needed is the name of a file in /etc/pam.d")
     _check_allowed(options)
-    if not SHORTEST <= options.session_lifetime <= LONGEST:
+    if not MIN_SESSION_SECONDS <= options.session_lifetime <= MAX_SESSION_SECONDS:
         raise WrongOptions(f"--session-lifetime {options.session_lifetime:g}s: needed is from 15m to 90d")
     if options.any and not login:
         raise WrongOptions("--no-auth needs no login: leave out --no-auth, or --oidc-issuer and --pam")

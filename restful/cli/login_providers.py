@@ -51,7 +51,7 @@ def load(options: LoginOptions) -> LoginProviders:
 
 
 def require_no_root(options: LoginOptions) -> None:
-    """Raise ServeError where whoever logs in by PAM would be root, as all jobs are this process's user's."""
+    """Raise ServeError where who logs in by PAM would be root, as all jobs are this process's user's."""
     if options.pam and os.geteuid() == 0:
         raise ServeError(
             "--pam as root: all jobs run as the user of this service, so each user who logs in would be root."

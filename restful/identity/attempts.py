@@ -46,8 +46,8 @@ class Attempts:
     def wrong_token(self, address: str) -> None:
         """Count a token that was found wrong. Raises the problem `too-many-requests`.
 
-        It is asked once a token is known to be wrong: whoever has a good one, behind the same address as a
-        guesser, does not wait.
+        It is asked once a token is known to be wrong: who has a good one does not wait, though there may be a
+        guesser behind the same address.
         """
         rate, burst = self._settings.wrong_tokens_per_minute, self._settings.wrong_token_burst
         limit = f"{rate:g} wrong tokens a minute from one address, and {burst}"
