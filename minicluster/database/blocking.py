@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, CursorResult, Dialect, Engine, Executable, ScalarResult
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    Work = Callable[[AsyncConnection], Coroutine[Any, Any, "T"]]
+    TransactionWork = Callable[[AsyncConnection], Coroutine[Any, Any, "T"]]
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ class BlockingConnection:
 
 
 def transaction(
-    engine: Engine, database: str, work: Work[T], info: dict[str, Any], abandoned: threading.Event
+    engine: Engine, database: str, work: TransactionWork[T], info: dict[str, Any], abandoned: threading.Event
 ) -> T:
     """Return what a function returns, as one transaction with `info` at its connection.
 

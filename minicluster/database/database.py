@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from minicluster.database.address import DatabaseUrl
-    from minicluster.database.blocking import Work
+    from minicluster.database.blocking import TransactionWork
     from minicluster.database.engines import Engines
     from minicluster.database.schema import Schema
 
@@ -81,7 +81,7 @@ class Database:
             yield connection
         self._channels.change(changed)
 
-    async def writing(self, work: Work[T]) -> T:
+    async def writing(self, work: TransactionWork[T]) -> T:
         """Return what a function returns that has one transaction, as `write` gives it.
 
         On SQLite all of it runs in another thread. That is several times faster than `write`, where each
@@ -97,7 +97,7 @@ class Database:
         self._channels.change(changed)
         return found
 
-    async def _in_thread(self, engine: Engine, work: Work[T], changed: set[str]) -> T:
+    async def _in_thread(self, engine: Engine, work: TransactionWork[T], changed: set[str]) -> T:
         """Return what a function returns; after a cancellation there is nothing of it, unless it was over."""
         abandoned = threading.Event()
         running = asyncio.get_running_loop().run_in_executor(

@@ -79,7 +79,7 @@ def test_it_and_a_transaction_of_statements_wait_for_each_other(url: str) -> Non
     assert notes.within(work()) == [str(each) for each in range(10)]
 
 
-def test_who_waits_too_long_for_others_of_this_process_is_told(url: str) -> None:
+def test_who_waits_too_long_for_others_of_this_process_gets_an_error(url: str) -> None:
     async def work() -> list[str]:
         async with notes.opened(url), notes.waiting(url, 0.05) as database:
             async with database.write():
