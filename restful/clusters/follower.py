@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from restful.clusters import instance_calls
 from restful.clusters.change_reader import ChangeReader
 from restful.clusters.ownership import Claim, Ownership, Rows, Submits, claimed
-from restful.clusters.projection import Charging, bounded, charges, lost, new_record, projected
+from restful.clusters.projection import Charging, charges, lost, new_record, projected
 from restful.jobs import seal
 from restful.store import clusters, jobs, request_keys, usage
 
@@ -160,16 +160,12 @@ class ProjectionWriter:
             if before is None:
                 self._later[job.id] = job
                 continue
-            record, more = charges(before, self._projected(before, job), at, self._charging)
+            record, more = charges(before, projected(before, job, own=self._cluster.own), at, self._charging)
             records.append(record)
             charged += more
             if record.request and record.id not in known:
                 rows.jobs.setdefault(record.request, []).append(record)
         await self._commit(records, charged, rows, at)
-
-    def _projected(self, before: JobRecord, job: Job) -> JobRecord:
-        after = projected(before, job)
-        return bounded(before, after) if self._cluster.own else after
 
     @property
     def _charging(self) -> Charging:

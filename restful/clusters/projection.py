@@ -64,8 +64,13 @@ def new_record(
     )  # fmt: skip
 
 
-def projected(before: JobRecord, job: Job) -> JobRecord:
-    """Return the record of a job as it is now."""
+def projected(before: JobRecord, job: Job, *, own: bool = False) -> JobRecord:
+    """Return the record of a job as it is now; `own` is whether the cluster is somebody's own."""
+    after = _reported(before, job)
+    return bounded(before, after) if own else after
+
+
+def _reported(before: JobRecord, job: Job) -> JobRecord:
     exception = job.exception
     return replace(
         before,
@@ -175,8 +180,10 @@ def charges(
     end = ended if not after.active and ended else at if resized and charging.owner is None else 0.0
     end = min(end, charging.now + CLOCKS_DIFFER)
     own = charging.owner is not None
-    longest = after.duration + END_SECONDS if own and after.duration else MAX_CHARGED_SECONDS
-    begin = max(before.charged_until, after.t_run, end - longest, _requested(after) - CLOCKS_DIFFER)
+    most_seconds = after.duration + END_SECONDS if own and after.duration else MAX_CHARGED_SECONDS
+    begin = max(
+        before.charged_until, after.t_run, end - most_seconds, _requested(after, charging.now) - CLOCKS_DIFFER
+    )
     if not after.t_run or end <= begin:
         return after, []
     size = before if before.t_run else after
@@ -191,19 +198,20 @@ def charges(
 def _is_charged(before: JobRecord, after: JobRecord, cluster_owner: str | None) -> bool:
     """Return whether a job is charged, as far as that depends on whose the cluster is.
 
-    At somebody's own it may be said to have ended many times, or to have been restarted for others.
+    At somebody's own it may be reported to have ended many times, or to have been restarted for others.
     """
     if cluster_owner is None:
         return True
     return not before.charged_until and (after.restart_of is None or after.owner == cluster_owner)
 
 
-def _requested(record: JobRecord) -> float:
-    """Return when a job's request came, by the service's clock."""
+def _requested(record: JobRecord, now: float) -> float:
+    """Return when a job's request came; 0: its id does not say, as the service's clock has been put back."""
     try:
-        return made_at(record.request)
+        found = made_at(record.request)
     except ValueError:
         return 0.0
+    return found if found <= now else 0.0
 
 
 def by_day(begin: float, end: float) -> Iterator[tuple[int, float]]:

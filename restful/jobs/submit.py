@@ -19,7 +19,7 @@ from minicluster.instance.errors import InstanceError, InstanceGone, SubmitRefus
 from restful import audit
 from restful.clusters.connection import away
 from restful.clusters.ownership import Submits
-from restful.clusters.projection import Owned, bounded, new_record, projected
+from restful.clusters.projection import Owned, new_record, projected
 from restful.errors import FieldError, HttpProblem
 from restful.jobs import claims, jobspecs, marked_jobs, reserved, seal
 from restful.store import jobs, request_keys
@@ -222,7 +222,9 @@ class Submitter:
             cluster.id, row.instance, jobid, row.user, row.id, status=jobs.SUBMITTED, name=name, queue=queue,
             bank=bank, urgency=order.urgency, nnodes=row.nodes, duration=row.seconds, t_submit=now,
         )  # fmt: skip
-        await note(self._context, cluster, row, record if job is None else _projected(cluster, record, job))
+        await note(
+            self._context, cluster, row, record if job is None else projected(record, job, own=cluster.own)
+        )
         return Submitted(jobid, replayed=job is not None)
 
     async def _refused(self, order: SubmitOrder, row: RequestRow, reason: str) -> None:
@@ -264,11 +266,6 @@ async def note(context: Context, cluster: ServedCluster, row: RequestRow, record
     cluster.cache.put((await context.database.writing(noted)).values())
 
 
-def _projected(cluster: ServedCluster, before: JobRecord, job: Job) -> JobRecord:
-    after = projected(before, job)
-    return bounded(before, after) if cluster.own else after
-
-
 async def _jobs_of(context: Context, cluster: ServedCluster, rows: Sequence[RequestRow]) -> dict[str, Job]:
     """Return the jobs that requests have in the instance, by the requests' ids."""
     async with context.database.read() as connection:
@@ -301,6 +298,6 @@ async def recover(context: Context, cluster: ServedCluster) -> None:
                 continue
             owned = Owned(row.user, row.id)
             record = new_record(cluster.id, row.instance, job.id, owned, row.nodes, row.seconds)
-            await note(context, cluster, row, _projected(cluster, record, job))
+            await note(context, cluster, row, projected(record, job, own=cluster.own))
     finally:
         cluster.under_way.difference_update(row.id for row in mine)

@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from minicluster.database import new_id
+from minicluster.database.ids import UlidFactory
 from minicluster.instance.records import Job, JobException, JobResult, JobState
 from restful.clusters.projection import (
     END_SECONDS,
     MAX_CORES,
     Charging,
     Owned,
-    bounded,
     by_day,
     charges,
     lost,
@@ -127,33 +126,33 @@ def test_a_job_that_went_with_its_instance_has_failed() -> None:
 NOW = 1_800_000_000.0
 HOUR = 3600.0
 MINE = Charging(NOW, owner="mallory")
-RESERVED = new_record("C", "I", 7, Owned("alice", new_id(NOW - 2 * HOUR)), nodes=2, seconds=HOUR)
+RESERVED = new_record("C", "I", 7, Owned("alice", UlidFactory().new(NOW - 2 * HOUR)), nodes=2, seconds=HOUR)
 """Alice's job at mallory's cluster: 2 nodes for an hour, asked for two hours ago."""
-SAID = replace(
+DONE = replace(
     ENDED, t_submit=NOW - 2 * HOUR, t_run=NOW - 2 * HOUR, t_cleanup=NOW - HOUR, t_inactive=NOW - HOUR
 )
 """What her job did."""
 MOST = 2 * (HOUR + END_SECONDS)
 """Node-seconds."""
 ABSURD = {
-    "many nodes": replace(SAID, nnodes=10**30, ncores=10**30),
-    "fewer than none": replace(SAID, nnodes=-5, ncores=-5),
-    "a long time ago": replace(SAID, t_run=1.0),
-    "before 1970": replace(SAID, t_run=-1e9, t_submit=-1e9),
-    "in times to come": replace(SAID, t_cleanup=1e11, t_inactive=1e11),
-    "no number": replace(SAID, t_run=math.nan, t_cleanup=math.nan, duration=math.nan),
-    "without an end": replace(SAID, t_cleanup=math.inf, t_inactive=math.inf),
-    "a longer limit": replace(SAID, duration=1e11, t_run=1.0),
+    "many nodes": replace(DONE, nnodes=10**30, ncores=10**30),
+    "fewer than none": replace(DONE, nnodes=-5, ncores=-5),
+    "a long time ago": replace(DONE, t_run=1.0),
+    "before 1970": replace(DONE, t_run=-1e9, t_submit=-1e9),
+    "in times to come": replace(DONE, t_cleanup=1e11, t_inactive=1e11),
+    "no number": replace(DONE, t_run=math.nan, t_cleanup=math.nan, duration=math.nan),
+    "without an end": replace(DONE, t_cleanup=math.inf, t_inactive=math.inf),
+    "a longer limit": replace(DONE, duration=1e11, t_run=1.0),
 }
 
 
 def _used(job: Job, before: JobRecord = RESERVED, charging: Charging = MINE) -> list[Charge]:
-    after = projected(before, job)
-    return charges(before, bounded(before, after) if charging.owner is not None else after, NOW, charging)[1]
+    own = charging.owner is not None
+    return charges(before, projected(before, job, own=own), NOW, charging)[1]
 
 
 @pytest.mark.parametrize("job", ABSURD.values(), ids=ABSURD)
-def test_what_somebody_s_own_instance_says_charges_no_more_than_was_reserved(job: Job) -> None:
+def test_what_somebody_s_own_instance_reports_charges_no_more_than_was_reserved(job: Job) -> None:
     found = _used(job)
     assert {each.user for each in found} <= {"alice"}
     assert all(each.node_seconds >= 0 and each.core_seconds >= 0 for each in found)
@@ -162,7 +161,7 @@ def test_what_somebody_s_own_instance_says_charges_no_more_than_was_reserved(job
 
 
 @pytest.mark.parametrize("job", ABSURD.values(), ids=ABSURD)
-def test_what_a_shared_instance_says_charges_since_the_request_until_now(job: Job) -> None:
+def test_what_a_shared_instance_reports_charges_since_the_request_until_now(job: Job) -> None:
     size = projected(RESERVED, job).nnodes
     found = _used(job, charging=Charging(NOW))
     assert all(each.node_seconds >= 0 for each in found)
@@ -170,15 +169,21 @@ def test_what_a_shared_instance_says_charges_since_the_request_until_now(job: Jo
 
 
 def test_a_job_is_charged_what_it_used() -> None:
-    assert sum(each.node_seconds for each in _used(SAID)) == pytest.approx(2 * HOUR)
+    assert sum(each.node_seconds for each in _used(DONE)) == pytest.approx(2 * HOUR)
+
+
+def test_a_job_is_charged_though_the_service_s_clock_was_put_back() -> None:
+    """Ids of requests only ascend: those of the hours that come again are of times to come."""
+    later = replace(RESERVED, request=UlidFactory().new(NOW + 30 * DAY))
+    assert sum(each.node_seconds for each in _used(DONE, later)) == pytest.approx(2 * HOUR)
 
 
 def test_a_job_at_somebody_s_own_cluster_is_charged_once_however_often_it_ends() -> None:
     record, total = RESERVED, 0.0
     for number in range(5):
         later = NOW + number * DAY
-        job = replace(SAID, t_run=later - HOUR, t_cleanup=later, t_inactive=later, nnodes=1 + number)
-        after = bounded(record, projected(record, job))
+        job = replace(DONE, t_run=later - HOUR, t_cleanup=later, t_inactive=later, nnodes=1 + number)
+        after = projected(record, job, own=True)
         record, found = charges(record, after, later, Charging(later, "mallory"))
         total += sum(each.node_seconds for each in found)
     assert total <= MOST
@@ -187,11 +192,11 @@ def test_a_job_at_somebody_s_own_cluster_is_charged_once_however_often_it_ends()
 @pytest.mark.parametrize(("owner", "charged"), [("alice", False), ("mallory", True)])
 def test_restarts_at_somebody_s_own_cluster_are_charged_to_him_alone(owner: str, charged: bool) -> None:
     restart = replace(RESERVED, owner=owner, restart_of=6)
-    assert bool(_used(SAID, restart)) is charged
+    assert bool(_used(DONE, restart)) is charged
 
 
 def test_an_instance_of_somebody_s_own_reserves_no_more_for_others() -> None:
     """Nodes and time limits of what has not ended count in quotas of all clusters together."""
-    said = replace(RUNNING, nnodes=2**31, ncores=2**31, duration=1e10)
-    found = bounded(RESERVED, projected(RESERVED, said))
+    reported = replace(RUNNING, nnodes=2**31, ncores=2**31, duration=1e10)
+    found = projected(RESERVED, reported, own=True)
     assert (found.nnodes, found.duration, found.ncores) == (2, HOUR, 2 * MAX_CORES)
