@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from broker_config.formats.job_states import JobResult
 from minicluster.database import DatabaseError
 from minicluster.instance.errors import InstanceGone, JobNotFound
 from restful.errors import HttpProblem
@@ -62,6 +63,8 @@ class VisibleJobs:
 
     def _successor(self, loop: asyncio.AbstractEventLoop, record: JobRecord) -> int | None:
         """Return the id under which a job was restarted; called by a thread."""
+        if not record.request or record.result is JobResult.COMPLETED:  # as ownership.claimed has it
+            return None
         asked = asyncio.run_coroutine_threadsafe(self._restarts(record), loop)
         try:
             restarts = asked.result(SUCCESSOR_TIMEOUT)
@@ -70,8 +73,6 @@ class VisibleJobs:
         return next((each.id for each in restarts if each.restart_of == record.id), None)
 
     async def _restarts(self, record: JobRecord) -> list[JobRecord]:
-        if not record.request:
-            return []
         async with self.database.read() as connection:
             return (await stored.of_requests(connection, [record.request]))[record.request]
 

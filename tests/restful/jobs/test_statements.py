@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import threading
 from collections import Counter
@@ -10,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine, event
 
-from broker_config.formats.jobid import f58plain
+from broker_config.formats.jobid import f58plain, parse
+from minicluster.instance.records import Job, JobResult, JobState
+from restful.clusters.projection import projected
+from restful.store import jobs
 from tests.restful.authorization.requests import Sent
 from tests.restful.authorization.service import FIRST_JOB, SHARED, opened
 from tests.restful.authorization.users import Asker, shown_by
@@ -42,23 +44,24 @@ def statements() -> Iterator[list[tuple[str, str]]]:
         event.remove(Engine, "before_cursor_execute", note)
 
 
-async def asked(here: Everything, path: str, body: object) -> tuple[Answer, list[tuple[str, str]]]:
+async def asked(
+    here: Everything, method: str, path: str, body: object = None
+) -> tuple[Answer, list[tuple[str, str]]]:
     """Return the answer to alice's request, and the statements that it had."""
     shown = await shown_by(here.identities, Asker.OWNER, here.users["alice"])
     headers = {"authorization": f"Bearer {shown.bearer}"}
     await here.ask(Sent("GET", f"{C}/jobs", headers))  # who she is, is in memory from now on
     with statements() as found:
-        answer = await here.ask(Sent("POST", path, headers, body=body))
-        await asyncio.sleep(0)
+        answer = await here.ask(Sent(method, path, headers, body=body))
     return answer, found
 
 
-def test_many_jobs_are_looked_up_at_once(tmp_path: Path) -> None:
+def test_many_jobs_are_found_at_once(tmp_path: Path) -> None:
     async def work() -> tuple[Counter[int], list[tuple[str, str]]]:
         async with opened(tmp_path) as here:
             ids = [here.job_of[SHARED, "alice"], here.job_of[SHARED, "dave"], "no id"]
             ids += [f58plain(FIRST_JOB + (1 << 20) + number) for number in range(MANY)]
-            answer, found = await asked(here, f"{C}/jobs:cancel", {"ids": ids})
+            answer, found = await asked(here, "POST", f"{C}/jobs:cancel", {"ids": ids})
             return Counter(each["status"] for each in answer.json()["results"]), found
 
     statuses, found = within(work())
@@ -70,12 +73,31 @@ def test_many_jobs_are_looked_up_at_once(tmp_path: Path) -> None:
     assert len([text for text, _ in found if text.startswith("INSERT INTO audit ")]) == 1
 
 
+def test_no_restart_is_asked_for_of_a_job_that_was_completed(tmp_path: Path) -> None:
+    async def work() -> tuple[bytes, list[tuple[str, str]]]:
+        async with opened(tmp_path) as here:
+            jobid = here.job_of[SHARED, "alice"]
+            ended = Job(parse(jobid), JobState.INACTIVE, name="ended", result=JobResult.COMPLETED)
+            here.instances[SHARED].known[ended.id] = ended
+            async with here.services.database.write() as connection:
+                cluster = here.services.clusters.get(SHARED)
+                assert cluster is not None
+                known = await jobs.by_ids(connection, cluster.id, cluster.row.instance, [ended.id])
+                await jobs.put(connection, [projected(known[ended.id], ended)])
+            answer, found = await asked(here, "GET", f"{C}/jobs/{jobid}/output")
+            return answer.body, found
+
+    body, found = within(work())
+    assert body == b"output of ended\n"
+    assert [text for text, _ in found if " job.request IN " in text] == []
+
+
 def test_a_submit_has_two_transactions_of_one_thread(tmp_path: Path) -> None:
     """Where each statement changed threads, 32 clients had a twentieth of what the instance takes."""
 
     async def work() -> tuple[int, list[tuple[str, str]]]:
         async with opened(tmp_path) as here:
-            answer, found = await asked(here, f"{C}/jobs", {"command": ["true"]})
+            answer, found = await asked(here, "POST", f"{C}/jobs", {"command": ["true"]})
             return answer.status, found
 
     status, found = within(work())
