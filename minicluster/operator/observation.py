@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minicluster.kube_client.api import APPLY_MANAGER
 from minicluster.kube_client.objects import controller, time_of, version
+from minicluster.kube_client.resources import JOBS, SERVICES
 from minicluster.plan import JobCondition, JobReport, ObjectKey, ObservedObject
 from minicluster.plan.constants import ANNOTATION_TOKENS, LABEL_INSTANCE
 from minicluster.plan.objects.names import FLUX_FILES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from minicluster.kube_client.objects import JsonPatch
     from minicluster.plan.objects.fields import Object
@@ -33,6 +34,10 @@ _ATOMIC = {
     "requiredDuringSchedulingIgnoredDuringExecution",
     "scaleTargetRef",
 }
+# Who creates an object also owns its fields with defaults; who applies it does not. These of a Service.
+_DEFAULTED = {f".spec.{name}" for name in ("internalTrafficPolicy", "sessionAffinity", "type")}
+# The fields of a Job that can be taken out of it; most others are immutable, and many have defaults.
+_REMOVABLE = {f".spec.{name}" for name in ("activeDeadlineSeconds", "completions", "parallelism", "suspend")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,10 @@ class Dependent:
     owned_fields: str
     """A digest of the fields that the operator owns; another client that changes a field takes it over."""
     shape: str
-    """A coarser digest of these fields, which can be compared with that of an object to apply (`shape()`)."""
+    """A coarser digest of these fields, to compare with that of an object to apply: with its `shape()`.
+
+    As long as it is as it was created, with its `created_shape()`.
+    """
     shared: bool
     """Whether other clients own fields as well."""
     creation: int | None
@@ -75,6 +83,8 @@ def dependent(kind: str, item: Object) -> Dependent:
     ours = [each for each in entries if _is_ours(each)]
     owned = _text([each.get("fieldsV1") for each in ours])
     owner_uid = owner.get("uid", "")
+    creation = _creation(metadata.get("managedFields") or ())
+    plain = owned.replace(owner_uid, "") if owner_uid else owned
     return Dependent(
         key=ObjectKey(kind, metadata["name"]),
         uid=metadata["uid"],
@@ -84,9 +94,9 @@ def dependent(kind: str, item: Object) -> Dependent:
         owner=f"{owner['kind']} {owner['name']}" if owner else "",
         applied=(metadata.get("annotations") or {}).get(ANNOTATION_DIGEST, ""),
         owned_fields=_short(owned),
-        shape=_owned_shape(owned.replace(owner_uid, "") if owner_uid else owned),
+        shape=_owned_shape(plain, None if creation is None else kind),
         shared=len(ours) < len(entries),
-        creation=_creation(metadata.get("managedFields") or ()),
+        creation=creation,
         going="deletionTimestamp" in metadata,
         tokens=(metadata.get("annotations") or {}).get(ANNOTATION_TOKENS, ""),
     )
@@ -136,9 +146,12 @@ def has_digest(found: Object, wanted: Object) -> bool:
 
 def shape(item: Object) -> str:
     """Return the digest of the field paths of an object to apply; a list counts as one field."""
-    about = {key: value for key, value in item["metadata"].items() if key not in _UNOWNED}
-    plain = {key: value for key, value in item.items() if key not in {"apiVersion", "kind"}}
-    return digest(sorted(_fields({**plain, "metadata": about})))
+    return digest(sorted(_paths(item)))
+
+
+def created_shape(item: Object) -> str:
+    """Return the digest of those of these fields that tell whether a created object lacks any of them."""
+    return digest(sorted(_lasting(item["kind"], _paths(item))))
 
 
 def adoption(entry: int, version: int) -> JsonPatch:
@@ -173,6 +186,19 @@ def _mounts(job: Object, config_map: str) -> bool:
     return any((each.get("configMap") or {}).get("name") == config_map for each in sources)
 
 
+def _paths(item: Object) -> Iterator[str]:
+    about = {key: value for key, value in item["metadata"].items() if key not in _UNOWNED}
+    plain = {key: value for key, value in item.items() if key not in {"apiVersion", "kind"}}
+    return _fields({**plain, "metadata": about})
+
+
+def _lasting(kind: str, paths: Iterable[str]) -> Iterator[str]:
+    """Return the paths without those of defaults."""
+    if kind == JOBS.kind:
+        return (each for each in paths if each.startswith(".metadata") or each in _REMOVABLE)
+    return (each for each in paths if kind != SERVICES.kind or each not in _DEFAULTED)
+
+
 def _fields(content: Any, name: str = "", path: str = "") -> Iterator[str]:
     if isinstance(content, dict) and content and name not in _ATOMIC:
         for key, value in content.items():
@@ -182,10 +208,14 @@ def _fields(content: Any, name: str = "", path: str = "") -> Iterator[str]:
 
 
 @lru_cache(maxsize=256)
-def _owned_shape(text: str) -> str:
-    """Return the shape of managedFields. Their text has no owner's UID, so that many objects share it."""
+def _owned_shape(text: str, created: str | None) -> str:
+    """Return the shape of managedFields, of the kind `created` that of its creation.
+
+    Their text has no owner's UID, so that many objects share it.
+    """
     trees: list[Object] = json.loads(text)
-    return digest(sorted({path for tree in trees for path in _entry_fields(tree or {})}))
+    paths = {path for tree in trees for path in _entry_fields(tree or {})}
+    return digest(sorted(paths if created is None else _lasting(created, paths)))
 
 
 def _text(content: Any) -> str:

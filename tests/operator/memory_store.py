@@ -1,7 +1,7 @@
 """The state of an API server in memory: objects, the managers of their fields, and the history of changes.
 
 It does what the operator depends on, and tests/kubernetes/api/test_contract.py compares it with the real one.
-There is no other validation, no defaulting, and no controller: see memory_jobs.py for Jobs. Returned objects
+There is no other validation, few defaults, and no controller: see memory_jobs.py for Jobs. Returned objects
 are shared: do not change them.
 """
 
@@ -30,6 +30,11 @@ HAVE_GENERATION = {"MiniCluster", "Job", "Pod", "NetworkPolicy", "PodDisruptionB
 # The immutable fields of a Job; `completions` changes together with `parallelism`.
 FIXED_IN_JOBS = ("completionMode", "podFailurePolicy", "selector", "successPolicy", "template")
 FIXED_IF_IMMUTABLE = ("data", "immutable")
+# Some fields of specifications that have defaults. Who creates an object owns them, who applies it does not.
+DEFAULTS: dict[str, Object] = {
+    "Job": {"suspend": False, "manualSelector": False},
+    "Service": {"internalTrafficPolicy": "Cluster", "sessionAffinity": "None", "type": "ClusterIP"},
+}
 
 
 class Hold(NamedTuple):
@@ -75,7 +80,7 @@ class Store:
         metadata = item["metadata"]
         if "resourceVersion" in metadata:
             raise ApiError(400, "BadRequest", "resourceVersion should not be set on objects to be created")
-        new = _without_status(item)
+        new = _defaulted(_without_status(item))
         return self._insert(reference, new, Hold(manager, "Update"), fields(new))
 
     def apply(self, item: Object, manager: str) -> Object:
@@ -192,6 +197,7 @@ class Store:
     ) -> Object:
         """Store an object, unless nothing about it is new."""
         field_sets = {each: fields for each, fields in field_sets.items() if fields}
+        new = _defaulted(new)
         if old is not None:
             new = {**new, "metadata": {**new["metadata"], **_kept(old)}}
             _check_fixed(reference, old, new)
@@ -247,6 +253,12 @@ def _conflict(reference: ObjectReference, why: str) -> ApiError:
 
 def _version(item: Object) -> str:
     return str(item["metadata"]["resourceVersion"])
+
+
+def _defaulted(item: Object) -> Object:
+    """Return an object with the defaults of its kind."""
+    missing = {key: value for key, value in DEFAULTS.get(item["kind"], {}).items() if key not in item["spec"]}
+    return {**item, "spec": {**item["spec"], **missing}} if missing else item
 
 
 def _without_status(item: Object) -> Object:

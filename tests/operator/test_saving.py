@@ -139,7 +139,7 @@ def test_the_finalizer_is_there_before_any_pod_can_be() -> None:
             await Instance(here).begin()
             return [str(each) for each in here.api.writes if each.kind in {KIND, "Job"}]
 
-    assert run(work())[:2] == [f"patch {KIND} {NAME}", f"apply Job {NAME}"]
+    assert run(work())[:2] == [f"patch {KIND} {NAME}", f"create Job {NAME}"]
 
 
 def test_others_finalizers_stay() -> None:

@@ -17,7 +17,9 @@ from tests.operator.world import World, world
 
 BUDGET = ObjectReference("PodDisruptionBudget", NAMESPACE, f"{NAME}-lead")
 JOB = ObjectReference("Job", NAMESPACE, NAME)
-AGAIN = ["create Secret", "delete Secret", "create Secret", "apply PodDisruptionBudget"]
+# The budget was created, so that its first change takes two requests (decision 0044).
+NOTED = ["adopt PodDisruptionBudget", "apply PodDisruptionBudget"]
+AGAIN = ["create Secret", "delete Secret", "create Secret", *NOTED]
 
 
 def secrets(here: World) -> list[ObjectReference]:
@@ -50,7 +52,7 @@ def test_a_new_one_has_it_before_its_job_and_it_is_noted_afterwards() -> None:
             return written(here), kinds, here.store.objects[secrets(here)[0]]
 
     writes, kinds, secret = run(work())
-    assert writes == ["create Secret", "apply PodDisruptionBudget"]
+    assert writes == ["create Secret", "create PodDisruptionBudget"]
     assert kinds[:2] == ["Secret", "Job"]
     assert secret["metadata"]["ownerReferences"][0]["name"] == NAME
     assert "immutable" not in secret
@@ -78,7 +80,7 @@ def test_one_of_before_gets_it_and_keeps_its_pods() -> None:
             await restarted(here)
             return written(here, begin), here.store.objects[JOB]["metadata"]["uid"] == uid
 
-    assert run(work()) == (["create Secret", "apply PodDisruptionBudget"], True)
+    assert run(work()) == (["create Secret", *NOTED], True)
 
 
 def test_one_that_was_made_before_its_maker_died_stays() -> None:
@@ -93,7 +95,7 @@ def test_one_that_was_made_before_its_maker_died_stays() -> None:
             await restarted(here)
             return written(here, begin), here.store.objects[secrets(here)[0]]["metadata"]["uid"] == uid
 
-    assert run(work()) == (["create Secret", "apply PodDisruptionBudget"], True)
+    assert run(work()) == (["create Secret", *NOTED], True)
 
 
 def test_tokens_of_another_generation_replace_it_once() -> None:

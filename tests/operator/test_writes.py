@@ -16,11 +16,11 @@ OBJECTS = [
     "create Secret mc-curve",
     "create ConfigMap minicluster-flux-files",
     "create ConfigMap mc-config",
-    "apply Service mc",
-    "apply NetworkPolicy mc-brokers",
+    "create Service mc",
+    "create NetworkPolicy mc-brokers",
     "create Secret mc-tokens",
-    "apply PodDisruptionBudget mc-lead",
-    "apply Job mc",
+    "create PodDisruptionBudget mc-lead",
+    "create Job mc",
 ]
 STATUS = ["patch MiniCluster mc status", "create Event"]
 STEP = 0.05
