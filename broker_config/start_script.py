@@ -311,6 +311,7 @@ def _template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        auto_reload=False,  # else each part of the script is looked for on the disk, each time
         autoescape=False,  # noqa: S701 - a shell script is no HTML: shell.quote writes its words
     )
     return environment.get_template(name)

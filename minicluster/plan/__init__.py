@@ -110,5 +110,6 @@ if not TYPE_CHECKING:  # which knows the names, and no others
         """Import a name at its first use: a client needs names and records, and makes no plan."""
         for home, names in _HOMES.items():
             if name in names:
-                return getattr(import_module(f"{__name__}.{home}"), name)
+                found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+                return found
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from minicluster.plan.constants import ConditionType
@@ -34,7 +35,7 @@ class Completion(Enum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReconcileState:
     """What the document wants, and what exists."""
 
@@ -78,7 +79,7 @@ class ReconcileState:
         """The lead broker's pod; None where there is none."""
         return next((pod for pod in self.observed.pods if pod.index == 0), None)
 
-    @property
+    @cached_property
     def outcome(self) -> Completion:
         """How the MiniCluster ended. A stored outcome stays, also when the Job is gone."""
         if self.previous(ConditionType.SUCCEEDED, "True"):
