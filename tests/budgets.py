@@ -6,6 +6,8 @@ FACTOR = int(os.environ.get("EXAMPLES_FACTOR", "1"))
 """By how much the number of examples of every property is multiplied."""
 DEFAULT = 100
 """Examples of a property that asks for no other number."""
+MEASURED = 10
+"""Examples of a property by which coverage is measured, where it is."""
 
 
 def examples(count: int) -> int:

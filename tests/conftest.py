@@ -2,12 +2,14 @@
 
 import collections
 import contextlib
+import functools
 import gc
+import itertools
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -47,6 +49,28 @@ def unmeasured() -> Iterator[None]:
     sys.settrace(None)
     yield
     sys.settrace(tracer)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Measure coverage by the first examples of a property: the others reach little that is new."""
+    tracer, handle = sys.gettrace(), getattr(getattr(item, "obj", None), "hypothesis", None)
+    if tracer is None or handle is None:
+        return (yield)
+    inner, tried = handle.inner_test, itertools.count()
+
+    @functools.wraps(inner)
+    def tried_out(*arguments: Any, **named: Any) -> object:
+        if next(tried) == budgets.MEASURED:
+            sys.settrace(None)
+        return inner(*arguments, **named)
+
+    handle.inner_test = tried_out
+    try:
+        return (yield)
+    finally:
+        handle.inner_test = inner
+        sys.settrace(tracer)
 
 
 @pytest.fixture(scope="session")
