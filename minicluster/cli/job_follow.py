@@ -32,20 +32,20 @@ MAX_FOLLOWED = 16
 """Jobs whose output is read at the same time: each takes a thread and a connection."""
 
 
-def follow(instance: Instance, job: Job, told: str = "") -> int:
-    """Copy a job's output to ours until it ends, and return its exit code; `told` is as for `exit_code`."""
+def follow(instance: Instance, job: Job, known: str = "") -> int:
+    """Copy a job's output to ours until it ends, and return its exit code; `known` is as for `exit_code`."""
     with reported(instance, job):
         copy_output(instance, job)
-    return exit_code(instance.jobs.wait(job.id), told)
+    return exit_code(instance.jobs.wait(job.id), known)
 
 
-def follow_all(instance: Instance, jobids: Sequence[int], told: str = "") -> int:
+def follow_all(instance: Instance, jobids: Sequence[int], known: str = "") -> int:
     """Follow jobs side by side, and return the greatest exit code.
 
     With several each line begins with the id of its job, and `name_failed` is for why they failed.
     """
     if len(jobids) == 1:
-        return follow(instance, instance.jobs.get(jobids[0]), told)
+        return follow(instance, instance.jobs.get(jobids[0]), known)
     left, ends = deque(jobids), SimpleQueue[int | Exception]()
 
     def work() -> None:
@@ -58,13 +58,13 @@ def follow_all(instance: Instance, jobids: Sequence[int], told: str = "") -> int
     return max(_result(ends.get()) for _ in jobids)
 
 
-def wait_for_all(instance: Instance, jobids: Sequence[int], told: str = "") -> int:
+def wait_for_all(instance: Instance, jobids: Sequence[int], known: str = "") -> int:
     """Wait until jobs have ended, and return the greatest exit code.
 
     With several `name_failed` is for why they failed.
     """
     if len(jobids) == 1:
-        return exit_code(instance.jobs.wait(jobids[0]), told)
+        return exit_code(instance.jobs.wait(jobids[0]), known)
     return max(shell_code(instance.jobs.wait(jobid)) for jobid in jobids)
 
 
@@ -123,13 +123,13 @@ def copy_output(instance: Instance, job: Job, label: bytes = b"") -> None:
             target.flush()
 
 
-def exit_code(job: Job, told: str = "") -> int:
+def exit_code(job: Job, known: str = "") -> int:
     """Return the exit code that a shell would show for the job.
 
-    Prints the exception that ended it, unless the user was `told` before why it can never run.
+    Prints the exception that ended it, unless the user knows already why it can never run.
     """
     fatal = job.exception if job.exception is not None and job.exception.severity == 0 else None
-    if fatal is not None and not (told and fatal.type == "alloc"):
+    if fatal is not None and not (known and fatal.type == "alloc"):
         print_notice(f"job.exception type={fatal.type}: {fatal.note}")
     return shell_code(job)
 

@@ -136,12 +136,12 @@ def _submitted(instance: Instance, request: JobRequest, sent: list[str], then: A
     return jobid
 
 
-def _ended(instance: Instance, jobids: Sequence[int], then: AfterSubmission, told: str) -> int:
+def _ended(instance: Instance, jobids: Sequence[int], then: AfterSubmission, known: str) -> int:
     from minicluster.cli import job_follow
 
     if not (then.watch or then.wait):
         return 0
-    code = (job_follow.follow_all if then.watch else job_follow.wait_for_all)(instance, jobids, told)
+    code = (job_follow.follow_all if then.watch else job_follow.wait_for_all)(instance, jobids, known)
     if code and len(jobids) > 1:
         job_follow.name_failed(instance, jobids)
     return code

@@ -127,10 +127,10 @@ def test_the_exception_that_ended_a_job_is_printed(capsys: pytest.CaptureFixture
     assert capsys.readouterr().err == "minicluster: job.exception type=alloc: too large\n"
 
 
-def test_what_the_user_was_told_before_is_not_printed_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_user_knows_is_not_printed_again(capsys: pytest.CaptureFixture[str]) -> None:
     never = Job(1, JobState.INACTIVE, JobResult.FAILED, exception=JobException("alloc", 0, "need 2 GPUs"))
     other = Job(1, JobState.INACTIVE, JobResult.FAILED, exception=JobException("exec", 0, "no such file"))
-    assert [job_follow.exit_code(each, told="2 GPUs are too many") for each in (never, other)] == [1, 1]
+    assert [job_follow.exit_code(each, known="2 GPUs are too many") for each in (never, other)] == [1, 1]
     assert capsys.readouterr().err == "minicluster: job.exception type=exec: no such file\n"
 
 
