@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from difflib import SequenceMatcher
 from typing import Any
 
 import typer
 
 Details = Mapping[str, Any]
+CLOSE = 0.75
+"""Of the letters of two options: the part that they share at least if one is suggested for the other."""
 
 _WORDS: dict[str, Callable[[Details], str]] = {
     "int_parsing": lambda found: f"{found['input']!r} is no whole number",
@@ -23,7 +26,7 @@ _WORDS: dict[str, Callable[[Details], str]] = {
 
 @contextlib.contextmanager
 def reworded() -> Iterator[None]:
-    """Raise the block's BadParameter with plain words."""
+    """Raise the block's BadParameter with plain words; of an unknown option suggest close ones alone."""
     try:
         yield
     except typer.BadParameter as error:
@@ -31,6 +34,17 @@ def reworded() -> Iterator[None]:
         if details:
             error.message = _words(details[0])
         raise
+    except Exception as error:
+        typed, found = str(getattr(error, "option_name", "")), getattr(error, "possibilities", None)
+        if found:
+            vars(error).update(possibilities=[each for each in found if _is_close(typed, each)])
+        raise
+
+
+def _is_close(typed: str, option: str) -> bool:
+    """Whether an option may be what was meant: the same but for a letter or two, or cut."""
+    one, other = typed.strip("-"), option.strip("-")
+    return other.startswith(one) or SequenceMatcher(None, one, other).ratio() >= CLOSE
 
 
 def _words(found: Details) -> str:

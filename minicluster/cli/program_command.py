@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from minicluster.cli.backend_choice import BackendCommand
 from minicluster.cli.help_text import PlainCommand
+from minicluster.cli.option_errors import reworded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,8 @@ class ProgramCommand(PlainCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the options before the first word and those before the program. Raises UsageError."""
-        return super().parse_args(ctx, self.arranged(ctx, args))
+        with reworded():
+            return super().parse_args(ctx, self.arranged(ctx, args))
 
     def arranged(self, ctx: Any, args: list[str]) -> list[str]:
         """Return the arguments with all options in front, and `--` behind these. Raises UsageError."""

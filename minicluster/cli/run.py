@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minicluster.cli.options import EngineOption, NameOption, SizeOption, TimeoutOption
+from minicluster.cli.options import EngineOption, NameOption, TimeoutOption
 from minicluster.cli.program_command import ProgramCommand
 
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ def run(  # noqa: PLR0913, PLR0917 - an option each
             metavar="[COMMAND...]", help="Run this in place of the document's command, or without one."
         ),
     ] = None,
-    size: SizeOption = None,
+    size: Annotated[
+        int | None,
+        typer.Option("--size", "-N", min=1, metavar="BROKERS", help="How many, in place of spec.size."),
+    ] = None,
     tasks: Annotated[
         int | None,
         typer.Option("--tasks", "-n", min=1, metavar="N", help="Number of tasks, in place of spec.tasks."),

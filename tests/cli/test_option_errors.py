@@ -28,7 +28,7 @@ WRONG = [
     pytest.param("up x --on kubernetes --timeout 5w", f"'--timeout': '5w' {NO_TIMEOUT}", id="up-timeout"),
     pytest.param("down x --on kubernetes --timeout=-1", f"'--timeout': '-1' {NO_TIMEOUT}", id="down-timeout"),
     pytest.param("scale x 2 --on kubernetes --timeout inf", f"'--timeout': 'inf' {NO_TIMEOUT}", id="scale"),
-    pytest.param("run x.yaml --size x", "'--size': 'x' is no whole number", id="run"),
+    pytest.param("run x.yaml --size x", "'--size' / '-N': 'x' is no whole number", id="run"),
     pytest.param(
         "list --on k8s", "'--on' (env var: 'MINICLUSTER_ON'): 'k8s' is not one of 'local',", id="back-end"
     ),
@@ -46,3 +46,27 @@ def test_a_wrong_value(
         run()
     shown = " ".join(capsys.readouterr().err.replace("│", "").split())
     assert (end.value.code, f"Invalid value for {message}" in shown) == (2, True), shown
+
+
+UNKNOWN = [
+    pytest.param(
+        "submit mc --taks 2 x", "No such option: --taks (Possible options: --ntasks, --tasks)", id="a letter"
+    ),
+    pytest.param("submit mc --timelimit 2 x", "(Possible options: --time-limit)", id="a hyphen"),
+    pytest.param("jobs mc --out json", "(Possible options: --output)", id="cut"),
+    pytest.param("logs mc --lines 3", "No such option: --lines", id="nothing is close"),
+    pytest.param("list --tail 3", "No such option: --tail", id="another command's"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), UNKNOWN)
+def test_for_an_unknown_option_close_ones_alone_are_suggested(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str, message: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setattr(sys, "argv", ["minicluster", *words.split()])
+    with pytest.raises(SystemExit) as end:
+        run()
+    shown = " ".join(capsys.readouterr().err.replace("│", "").split())
+    assert (end.value.code, message in shown) == (2, True), shown
+    assert ("Possible" in shown) is ("Possible" in message)
