@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from minicluster.document import MiniCluster
 
+RENAMES_NONE = "--name chooses one of the file, and renames none; metadata.name in the file is its name"
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentText:
@@ -52,7 +54,7 @@ def choose(clusters: Sequence[MiniCluster], name: str, source: str) -> MiniClust
         if each.metadata.name == name:
             return each
     if name:
-        raise WrongRequest(f"{source}: has no MiniCluster {name}; it has {names}")
+        raise WrongRequest(f"{source}: has no MiniCluster {name}; it has {names}; {RENAMES_NONE}")
     raise WrongRequest(f"{source}: has several MiniClusters ({names}); choose one with --name")
 
 

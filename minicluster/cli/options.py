@@ -15,7 +15,10 @@ EngineOption = Annotated[
     typer.Option("--engine", help="What runs the brokers; auto: real Flux where it is on PATH."),
 ]
 NameOption = Annotated[
-    str, typer.Option("--name", metavar="NAME", help="Which MiniCluster, where the file has several.")
+    str,
+    typer.Option(
+        "--name", metavar="NAME", help="Which MiniCluster, where the file has several; renames none."
+    ),
 ]
 
 

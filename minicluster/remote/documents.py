@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from minicluster.backends.documents import RENAMES_NONE
 from minicluster.document import DocumentError, Problem, positions, runner_index, validate
 from minicluster.kube_client.errors import RequestError
 from minicluster.plan.constants import API_VERSION, KIND
@@ -92,7 +93,7 @@ def choose(
     clusters = [each for each in found if each.kind == KIND and (not name or each.name == name)]
     names = ", ".join(each.name for each in found if each.kind == KIND)
     if not clusters:
-        raise RequestError(f"{found[0].source}: has no MiniCluster {name}; it has {names}")
+        raise RequestError(f"{found[0].source}: has no MiniCluster {name}; it has {names}; {RENAMES_NONE}")
     for option, is_given in (("--size", size is not None), ("--image", bool(image))):
         if is_given and len(clusters) > 1:
             raise RequestError(f"{option}: {found[0].source} has several MiniClusters ({names}); add --name")

@@ -109,7 +109,8 @@ def test_one_of_several_is_chosen_by_name() -> None:
     with pytest.raises(WrongRequest, match=r"several MiniClusters \(one, two\); choose one with --name"):
         documents.parse(two, "x.yaml")
     assert documents.parse(two, "x.yaml", "two").cluster.metadata.name == "two"
-    with pytest.raises(WrongRequest, match="has no MiniCluster three; it has one, two"):
+    renames = "--name chooses one of the file, and renames none; metadata.name in the file is its name"
+    with pytest.raises(WrongRequest, match=f"has no MiniCluster three; it has one, two; {renames}"):
         documents.parse(two, "x.yaml", "three")
 
 

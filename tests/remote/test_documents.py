@@ -58,3 +58,13 @@ def test_of_several_miniclusters_one_is_to_be_named() -> None:
 def test_an_image_that_no_document_may_have_is_refused() -> None:
     with pytest.raises(RequestError, match=r"^--image x+: MiniCluster mc0 does not allow it: "):
         _chosen(ONE, "x" * 5000)
+
+
+def test_a_name_chooses_and_does_not_rename() -> None:
+    found = documents.read(TEXT.replace("CONTAINERS", ONE), "f.yaml")[0]
+    with pytest.raises(RequestError) as refusal:
+        documents.choose(found, name="other")
+    assert str(refusal.value) == (
+        "f.yaml: has no MiniCluster other; it has mc; --name chooses one of the file, and renames none;"
+        " metadata.name in the file is its name"
+    )
