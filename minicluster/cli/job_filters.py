@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,6 +54,10 @@ SinceFilter = Annotated[
         metavar="WHEN", help="Ended ones too, if they ended since 2h ago, 9:30, yesterday, 2031-01-02."
     ),
 ]
+LimitOption = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, metavar="JOBS", help="The first ones alone, and how many are left."),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,16 @@ class JobSelection:
         from fnmatch import fnmatchcase
 
         return [job for job in jobs if not self.pattern or fnmatchcase(job.name, self.pattern)]
+
+
+def first(jobs: Sequence[Job], limit: int | None) -> tuple[Sequence[Job], str]:
+    """Return the first jobs, and a line with how many are left, by result or state; empty: none is."""
+    if limit is None or len(jobs) <= limit:
+        return jobs, ""
+    left = jobs[limit:]
+    counts = Counter(str((each.result or each.state).name) for each in left)
+    words = ", ".join(f"{number} {word}" for word, number in counts.most_common())
+    return jobs[:limit], f"and {len(left)} more: {words}"
 
 
 def selection(states: str, user: str, queue: str, pattern: str, since: str, *, every: bool) -> JobSelection:

@@ -10,7 +10,7 @@ from minicluster.cli import job_filters as filters
 from minicluster.cli.backend_choice import BackendCommand, chosen, refuse
 from minicluster.cli.cluster_choice import OptionalClusterArgument, split
 from minicluster.cli.job_words import Whose
-from minicluster.cli.tables import OutputOption, show
+from minicluster.cli.tables import OutputOption, echo, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +42,7 @@ def jobs(  # noqa: PLR0913, PLR0917 - an option each
         str,
         typer.Option("--from", metavar="DUMP", help="Those in a file of `down --dump`; all of them."),
     ] = "",
+    limit: filters.LimitOption = None,
     output: OutputOption = "table",
 ) -> None:
     """List a cluster's jobs: how long ago they were submitted, how long they run, why they wait or failed.
@@ -57,11 +58,12 @@ def jobs(  # noqa: PLR0913, PLR0917 - an option each
     """
     from minicluster.cli import job_rows
 
+    left = ""
     selection = filters.selection(
         states, user, queue, job_name, since, every=every or (bool(source) and not states)
     )
     if source:
-        found = _dumped(ctx, source, name, selection)
+        found, left = _dumped(ctx, source, name, selection, limit)
     else:
         backend = chosen(ctx)
         cluster, wanted = split(backend, name, job or ())
@@ -72,7 +74,8 @@ def jobs(  # noqa: PLR0913, PLR0917 - an option each
         def find(instance: Instance) -> list[JobRow]:
             if wanted:
                 return _named(instance, whose, wanted)
-            listed = selection.find(instance)
+            nonlocal left
+            listed, left = filters.first(selection.find(instance), limit)
             if output == "json" and len(listed) <= MAX_COMMANDS:
                 return _with_commands(instance, listed)
             return job_rows.rows(instance, listed)
@@ -81,18 +84,21 @@ def jobs(  # noqa: PLR0913, PLR0917 - an option each
     if output == "table":
         found = job_rows.with_submitted(found)
     show(found, job_rows.columns(found, COLUMNS), output, "no jobs")
+    if left and output == "table":
+        echo(left)
 
 
 def _dumped(
-    ctx: typer.Context, source: str, name: str | None, selection: filters.JobSelection
-) -> list[JobRow]:
-    """Return the jobs of a dump. Raises BadParameter for what is of a cluster that is up."""
+    ctx: typer.Context, source: str, name: str | None, selection: filters.JobSelection, limit: int | None
+) -> tuple[list[JobRow], str]:
+    """Return the first jobs of a dump, and what is left; raises BadParameter for what is of a cluster."""
     from minicluster.cli import dumped_jobs, job_rows
 
     if name is not None:
         raise typer.BadParameter("has a meaning only without --from", param_hint="NAME")
     refuse(ctx, needed="a cluster that is up, not with --from")
-    return job_rows.dumped_rows(dumped_jobs.find(source, selection))
+    found, left = filters.first(dumped_jobs.find(source, selection), limit)
+    return job_rows.dumped_rows(found), left
 
 
 def _named(instance: Instance, whose: Whose, wanted: Sequence[str]) -> list[JobRow]:

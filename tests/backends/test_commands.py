@@ -57,6 +57,7 @@ COMMANDS = [
     pytest.param("down mc", 0, "cluster mc is down", id="down"),
     pytest.param("down mc --dump", 0, "there was nothing to save", id="down-dump"),
     pytest.param("logs mc --rank 1", 0, "mc-1: remembered", id="logs"),
+    pytest.param("logs mc --tail 1", 0, "mc-1: remembered", id="logs-tail"),
     pytest.param("attach mc", 7, "the main command", id="attach-to-the-command"),
     pytest.param("version", 0, "rack first is older than another one", id="version"),
     pytest.param("shell mc -- flux jobs", 2, "minicluster: would run flux jobs", id="shell"),
@@ -94,6 +95,21 @@ def test_a_job_is_submitted_listed_followed(call: Call) -> None:
         "",
         f"minicluster: {job[0]}: has ended already, with FAILED; there is nothing to cancel\n",
     )
+
+
+def test_a_listing_is_cut_and_states_what_is_left(call: Call) -> None:
+    """Its JSON is cut as well, and remains a list of jobs."""
+    for command in ("true", "false", "false"):
+        call("submit", "mc", command)
+    shown = call("jobs", "mc", "--all", "--limit", "1")[1].splitlines()
+    assert len(shown) == 3
+    assert shown[-1] in {
+        "and 2 more: 2 FAILED",
+        "and 2 more: 1 COMPLETED, 1 FAILED",
+        "and 2 more: 1 FAILED, 1 COMPLETED",
+    }
+    assert len(json.loads(call("jobs", "mc", "--all", "--limit", "1", "-o", "json")[1])) == 1
+    assert "more" not in call("jobs", "mc", "--all", "--limit", "3")[1]
 
 
 def test_a_job_of_urgency_0_is_cancelled(call: Call) -> None:
@@ -145,6 +161,7 @@ def test_the_documents_own_command_is_canceled_by_its_id_alone(call: Call) -> No
     ("words", "message"),
     [
         ("cancel mc", "for JOB: is needed, or --all, or --states; `minicluster jobs` lists them"),
+        ("logs mc --tail 1 --follow", "for --tail: shows what is there; leave out --follow"),
         ("cancel mc f1 --all", "for JOB: either ids or --all or --states"),
         ("cancel mc --states done", "for --states: 'done' is no state of a job; right would be depend, "),
         ("jobs", "for NAME: is needed: up are mc, unlucky; see `minicluster list --on memory --rack first`"),
