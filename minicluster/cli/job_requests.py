@@ -14,7 +14,7 @@ import typer
 
 from broker_config.formats import durations, env_rules, idset, jobspec
 from broker_config.formats.errors import DurationError, EnvRuleError, IdsetError
-from minicluster.cli import slurm_words
+from minicluster.cli import launchers, slurm_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -58,7 +58,9 @@ def seconds(text: str, option: str, unit: float = 1.0) -> float:
     try:
         return durations.given(text, unit)
     except DurationError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from error
+        ours = slurm_words.duration(text)
+        words = f"in place of Slurm's {text} there is {ours}, see {slurm_words.PAGE}" if ours else str(error)
+        raise typer.BadParameter(words, param_hint=option) from error
 
 
 def urgency_of(text: str, option: str) -> int:
@@ -115,7 +117,9 @@ def notices(request: JobRequest, files: Mapping[str, str], base: Mapping[str, st
         yield from slurm_words.percents(option, path)
     if request.script:
         yield from slurm_words.unknown_directives(request.command[0], request.script)
-    elif base is not None:
+        return
+    yield from launchers.notice(request.command, request.tasks)
+    if base is not None:
         yield from _no_program(request, base)
 
 

@@ -44,6 +44,9 @@ _IN_NAMES = {
 _PERCENT = re.compile(rf"%\d*([{''.join(_IN_NAMES)}])")
 _STEPS = re.compile(r"(\d{1,9})-(\d{1,9}):(\d{1,9})")
 _DIRECTIVE = re.compile(r"^#SBATCH\b", re.MULTILINE)
+_DURATION = re.compile(r"(?:(?P<days>\d+)-(?=\d))?(?P<clock>(?(days)\d+(?::\d+){0,2}|\d+(?::\d+){1,2}))")
+MAX_DURATION = 20
+"""Characters of a duration for which another form is written."""
 MAX_IDS = 50
 
 
@@ -90,6 +93,21 @@ def steps(ids: str) -> str:
     shown = ",".join(written)
     few = len(shown.split(",")) <= MAX_IDS and all(written)
     return f"; write {shown}" if few else "; write each id, as in 0,4,8"
+
+
+def duration(text: str) -> str:
+    """Return what to write for one of Slurm's durations (sbatch(1), --time); else an empty text."""
+    found = _DURATION.fullmatch(text)
+    if found is None or len(text) > MAX_DURATION:
+        return ""
+    days, colons = found["days"], [int(each) for each in found["clock"].split(":")]
+    # Behind days stand hours first; without days minutes and seconds are last.
+    hours, minutes, seconds = [*colons, 0, 0][:3] if days else [0, *colons][-3:]
+    total = ((int(days or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
+    for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
+        if total and total % length == 0:
+            return f"{total // length}{unit}"
+    return f"{total}s"
 
 
 def jobs_apart(dependency: str) -> str:

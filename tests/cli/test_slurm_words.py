@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minicluster.cli import slurm_words
+from minicluster.local.backend import LocalBackend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,3 +81,29 @@ def test_the_page_has_what_is_there_instead(option: str) -> None:
 )
 def test_steps_are_written_out(ids: str, hint: str) -> None:
     assert slurm_words.steps(ids) == hint
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "ours"),
+    [
+        ("-t", "10:00", "10m"),
+        ("-t", "1:30", "90s"),
+        ("--time-limit", "01:00:00", "1h"),
+        ("-t", "1-0", "1d"),
+        ("-t", "1-12:30", "2190m"),
+        ("-t", "2-00:00:30", "172830s"),
+    ],
+)
+def test_a_duration_of_slurm_is_refused_with_what_to_write(
+    call: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch, option: str, given: str, ours: str
+) -> None:
+    """sbatch(1), --time: minutes:seconds, hours:minutes:seconds, days-hours and so on."""
+    monkeypatch.setattr(LocalBackend, "job_environment", lambda _self, _name: {})
+    code, _, shown = call("submit", "mc", option, given, "p")
+    words = f"Invalid value for {option}: in place of Slurm's {given} there is {ours}, see docs/slurm.md"
+    assert (code, words in shown) == (2, True), shown
+
+
+@pytest.mark.parametrize("text", ["10", "5m", "1-", "-3", "1:2:3:4", "soon", "1" * 100 + ":0"])
+def test_what_is_no_duration_of_slurm_is_not_translated(text: str) -> None:
+    assert slurm_words.duration(text) == ""

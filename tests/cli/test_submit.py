@@ -252,6 +252,10 @@ def test_a_time_limit_of_the_command_line_overrides_that_of_the_script(
 
 
 LEFT = "minicluster: --output %x-%4a.%j.out: "
+MPIRUN = (
+    "minicluster: each task of the job starts mpirun, and that starts programs of its own;"
+    " right would be `minicluster submit "
+)
 NOTICES = [
     pytest.param(
         "--batch slurm.sh",
@@ -285,6 +289,15 @@ NOTICES = [
         id="not executable",
     ),
     pytest.param("./program", "", id="executable"),
+    pytest.param("-n 2 mpirun -n 4 ./pi 100", f"{MPIRUN}-n 4 -- ./pi 100`\n", id="mpirun"),
+    pytest.param("-n 2 mpirun ./pi", f"{MPIRUN}-n 2 -- ./pi`\n", id="mpirun, whose tasks are the job's"),
+    pytest.param("mpirun --bind-to core ./pi", f"{MPIRUN}-n 1 -- PROGRAM`\n", id="mpirun, with options"),
+    pytest.param("mpirun -np 2 --bind-to core pi", f"{MPIRUN}-n 2 -- PROGRAM`\n", id="mpirun, with more"),
+    pytest.param(
+        "--on kubernetes /usr/bin/srun -n 2 ./pi",
+        f"{MPIRUN.replace('mpirun', 'srun')}-n 2 -- ./pi`\n",
+        id="srun",
+    ),
     pytest.param("sh", "", id="on PATH"),
     pytest.param("absent", "", id="no file"),
     pytest.param("--on kubernetes plain.sh", "", id="files of pods"),
