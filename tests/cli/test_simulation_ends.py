@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 DEADLINE = 240.0
 ENDLESS = """\
 import os
+import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,8 @@ class Endless:
     name: ClassVar[str] = "endless"
 
     def decide(self, state, now):
-        Path(f"deciding-{os.getpid()}").touch()
+        interrupts = getattr(signal.getsignal(signal.SIGINT), "name", "handled")
+        Path(f"deciding-{os.getpid()}-{interrupts}").touch()
         time.sleep(600)
 """
 
@@ -108,3 +110,11 @@ def test_an_interrupt_of_the_command_alone_ends_its_processes(simulating: subpro
     simulating.send_signal(signal.SIGINT)
     printed, _ = simulating.communicate(timeout=DEADLINE)
     assert (printed, simulating.returncode) == ("", 130)
+
+
+@pytest.mark.parametrize("simulating", ["2"], indirect=True, ids=["in two processes"])
+@pytest.mark.usefixtures("simulating")
+def test_simulating_processes_do_not_see_an_interrupt(tmp_path: Path) -> None:
+    """One that waits for its next run would print a traceback."""
+    found = [path.name.rpartition("-")[2] for path in tmp_path.glob("deciding-*")]
+    assert found == ["SIG_IGN"] * 2
