@@ -52,7 +52,7 @@ class Team:
         self._in: set[socket.socket] = set()
         self._sending = threading.Lock()
         self._closed = False
-        self._orphaned = False  # whether it has been told that the first task is gone
+        self._orphaned = False  # whether the end of the first task was received
         self._listener = socket.create_server((host, 0))
         self.address = f"{host}:{self._listener.getsockname()[1]}"
         _start(self._accept, "accept")
@@ -74,7 +74,11 @@ class Team:
         team = cls(worker.number, _key(worker.credentials.token if worker.credentials else offers[0]), host)
         team.addresses = dict(enumerate(pmi.exchange(team.address)))
         pmi.close()
-        team._watch_first()
+        if (
+            team.number != FIRST
+        ):  # so that it notices the end of the first one, though neither has sent anything
+            with contextlib.suppress(OSError, TeamError), team._sending:  # which may be over by now
+                team._connection(FIRST)
         return team
 
     @property
@@ -137,15 +141,6 @@ class Team:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _watch_first(self) -> None:
-        """Connect to the first task, so that a worker notices its end though neither has sent anything."""
-        if self.number != FIRST:
-            with (
-                contextlib.suppress(OSError, TeamError),
-                self._sending,
-            ):  # it may have said its goodbye already
-                self._connection(FIRST)
 
     # Outgoing: a thread for each notices when the task at the other end is gone.
 

@@ -151,7 +151,7 @@ def shape(item: Object) -> str:
 
 def created_shape(item: Object) -> str:
     """Return the digest of those of these fields that tell whether a created object lacks any of them."""
-    return digest(sorted(_lasting(item["kind"], _paths(item))))
+    return digest(sorted(_without_defaults(item["kind"], _paths(item))))
 
 
 def adoption(entry: int, version: int) -> JsonPatch:
@@ -192,7 +192,7 @@ def _paths(item: Object) -> Iterator[str]:
     return _fields({**plain, "metadata": about})
 
 
-def _lasting(kind: str, paths: Iterable[str]) -> Iterator[str]:
+def _without_defaults(kind: str, paths: Iterable[str]) -> Iterator[str]:
     """Return the paths without those of defaults."""
     if kind == JOBS.kind:
         return (each for each in paths if each.startswith(".metadata") or each in _REMOVABLE)
@@ -215,7 +215,7 @@ def _owned_shape(text: str, created: str | None) -> str:
     """
     trees: list[Object] = json.loads(text)
     paths = {path for tree in trees for path in _entry_fields(tree or {})}
-    return digest(sorted(paths if created is None else _lasting(created, paths)))
+    return digest(sorted(paths if created is None else _without_defaults(created, paths)))
 
 
 def _text(content: Any) -> str:

@@ -160,16 +160,17 @@ class ProjectionWriter:
             if before is None:
                 self._later[job.id] = job
                 continue
-            record, more = charges(before, projected(before, job, own=self._cluster.own), at, self._charging)
+            record, more = charges(
+                before,
+                projected(before, job, own=self._cluster.own),
+                at,
+                _charging(self._context, self._cluster),
+            )
             records.append(record)
             charged += more
             if record.request and record.id not in known:
                 rows.jobs.setdefault(record.request, []).append(record)
         await self._commit(records, charged, rows, at)
-
-    @property
-    def _charging(self) -> Charging:
-        return Charging(self._context.now(), self._cluster.owner if self._cluster.own else None)
 
     async def _known(
         self, found: list[Job]
@@ -243,10 +244,16 @@ class ProjectionWriter:
         charged: list[Charge] = []
         records: list[JobRecord] = []
         for each in gone:
-            record, more = charges(each, lost(each, self._seen), self._seen, self._charging)
+            record, more = charges(
+                each, lost(each, self._seen), self._seen, _charging(self._context, self._cluster)
+            )
             records.append(record)
             charged += more
         await self._commit(records, charged, Rows({}, {}), self._seen)
 
     async def _ask(self, function: Callable[[Instance], T]) -> T:
         return await self._cluster.connection.ask(self._instance, function)
+
+
+def _charging(context: Context, cluster: ServedCluster) -> Charging:
+    return Charging(context.now(), cluster.owner if cluster.own else None)

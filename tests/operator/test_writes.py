@@ -67,7 +67,7 @@ def test_each_object_is_written_once_and_the_status_once(size: int) -> None:
     assert message == f"0 of {size} pods have a node"
 
 
-def test_the_first_status_comes_soon_after_the_objects() -> None:
+def test_the_first_status_comes_a_moment_after_the_objects() -> None:
     """Also where nothing is heard of the Job."""
 
     async def work() -> tuple[Object, Object, list[str]]:

@@ -132,7 +132,7 @@ DONE = replace(
     ENDED, t_submit=NOW - 2 * HOUR, t_run=NOW - 2 * HOUR, t_cleanup=NOW - HOUR, t_inactive=NOW - HOUR
 )
 """What her job did."""
-MOST = 2 * (HOUR + END_SECONDS)
+GREATEST = 2 * (HOUR + END_SECONDS)
 """Node-seconds."""
 ABSURD = {
     "many nodes": replace(DONE, nnodes=10**30, ncores=10**30),
@@ -156,7 +156,7 @@ def test_what_somebody_s_own_instance_reports_charges_no_more_than_was_reserved(
     found = _used(job)
     assert {each.user for each in found} <= {"alice"}
     assert all(each.node_seconds >= 0 and each.core_seconds >= 0 for each in found)
-    assert sum(each.node_seconds for each in found) <= MOST
+    assert sum(each.node_seconds for each in found) <= GREATEST
     assert all(each.day <= (NOW + HOUR) // DAY for each in found)
 
 
@@ -186,7 +186,7 @@ def test_a_job_at_somebody_s_own_cluster_is_charged_once_however_often_it_ends()
         after = projected(record, job, own=True)
         record, found = charges(record, after, later, Charging(later, "mallory"))
         total += sum(each.node_seconds for each in found)
-    assert total <= MOST
+    assert total <= GREATEST
 
 
 @pytest.mark.parametrize(("owner", "charged"), [("alice", False), ("mallory", True)])
