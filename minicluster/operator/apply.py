@@ -5,6 +5,7 @@ An object with another owner is never changed.
 
 from __future__ import annotations
 
+import asyncio
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,7 @@ class Applier:
         self._api = api
         self._cache = cache
         self._written: dict[tuple[str, str], str] = {}  # digests of the tokens in second Secrets
+        self._making: dict[ObjectReference, asyncio.Lock] = {}  # shared objects that are made just now
 
     async def apply(self, name: Name, uid: str, items: Iterable[Object]) -> None:
         """Apply what differs, in order, up to the first that cannot be applied.
@@ -120,7 +122,9 @@ class Applier:
             await self._create_secret(item)
             return
         found = self._cache.dependents.get(reference)
-        if found is None:
+        if found is None and _is_shared(reference):
+            await self._make_shared(name, uid, reference, item)
+        elif found is None:
             await self._make(name, uid, reference, item)
         elif found.owner_uid != _owner(reference, uid):
             self._meet(name, reference, found)
@@ -190,6 +194,16 @@ class Applier:
             self._meet(name, reference, observation.dependent(reference.kind, found))
             raise NameTakenError(str(reference.key)) from error
         self._take_in(reference, wanted, answer)
+
+    async def _make_shared(self, name: Name, uid: str, reference: ObjectReference, wanted: Object) -> None:
+        """Make what MiniClusters share, once: with its half a megabyte it is most of what they take."""
+        lock = self._making.setdefault(reference, asyncio.Lock())
+        try:
+            async with lock:
+                if reference not in self._cache.dependents:
+                    await self._make(name, uid, reference, wanted)
+        finally:
+            self._making.pop(reference, None)
 
     async def _change(self, reference: ObjectReference, found: Dependent, wanted: Object) -> None:
         exactly = {**wanted, "metadata": {**wanted["metadata"], "uid": found.uid}}

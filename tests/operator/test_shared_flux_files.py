@@ -50,6 +50,22 @@ def test_two_have_one() -> None:
     assert packed == flux_zips.pack()
 
 
+def test_two_that_are_made_at_the_same_time_send_it_once() -> None:
+    """It has half a megabyte; else the first sixteen of a namespace would send it each."""
+
+    async def work() -> tuple[list[str], bool]:
+        async with world() as here:
+            here.api.latency = 0.1
+            await here.write(document())
+            await here.write(other())
+            here.watches.deliver(KIND)
+            await here.live(10)
+            sent = [each.verb for each in here.api.writes if each.name == FLUX_FILES]
+            return sent, {JOB, JOB._replace(name=OTHER.name)} <= here.store.objects.keys()
+
+    assert run(work()) == (["create"], True)
+
+
 def test_its_pods_have_them_beside_their_settings() -> None:
     """Those in the MiniCluster's own ConfigMap would win: an operator of 0.1.0 puts them there."""
 
