@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 GROUP = "minicluster.policies"
 _PROJECT = "minicluster_policies"
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 hookspec = pluggy.HookspecMarker(_PROJECT)
 hookimpl = pluggy.HookimplMarker(_PROJECT)
@@ -184,14 +185,21 @@ def configured(kind: type[Policy], settings: Mapping[str, Any]) -> Policy:
     return kind(**values)
 
 
+def shown(value: object) -> str:
+    """Return a setting's value as a user writes it, behind a policy's name or in a document."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _checked(policy: str, field: dataclasses.Field[Any], value: Any) -> Any:
     """Return a setting's value, which has the type of its default; an integer is valid for a float."""
     wanted = type(field.default)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
-    wrong = f"queue policy {policy}: setting {field.name} is {value!r}; it must be"
+    given = shown(value) if isinstance(value, bool) else repr(value)
+    wrong = f"queue policy {policy}: setting {field.name} is {given}; it must be"
     if field.default is not dataclasses.MISSING and type(value) is not wanted:
-        raise PolicySettings(f"{wrong} of type {wanted.__name__}, like its default {field.default!r}")
+        kind = _KINDS.get(wanted, f"of type {wanted.__name__}")
+        raise PolicySettings(f"{wrong} {kind}, like its default {shown(field.default)}")
     choices, least = field.metadata.get("choices"), field.metadata.get("least")
     if choices and value not in choices:
         raise PolicySettings(f"{wrong} one of {', '.join(choices)}")

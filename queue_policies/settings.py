@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+"""How users write a setting that is true or false, in small letters."""
+
 
 def setting(default: Any, doc: str, *, least: float | None = None, choices: tuple[str, ...] = ()) -> Any:
     """Return a field with a default, its documentation, and its least value or its only valid values."""

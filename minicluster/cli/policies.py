@@ -40,7 +40,11 @@ def policies(
     for each in chosen:
         rows.append({"policy": each.name, "default": "", "description": each.description})
         rows += [
-            {"policy": f"  {setting.name}", "default": setting.default, "description": setting.description}
+            {
+                "policy": f"  {setting.name}",
+                "default": plugins.shown(setting.default),
+                "description": setting.description,
+            }
             for setting in each.settings
         ]
     show(rows, ("policy", "default", "description"), output)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from queue_policies import plugins
 from queue_policies.errors import PolicySettings, UnknownPolicy
+from queue_policies.settings import TRUTHS
 from queue_policies.simulator import policy_file
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _settings(kind: type[Policy] | None) -> Iterator[Setting]:
 def _read(text: str, like: object) -> Any:
     """Return the value of a text in the default's type, or the text if it is not valid for that."""
     if isinstance(like, bool):
-        return {"true": True, "false": False}.get(text.lower(), text)
+        return TRUTHS.get(text.lower(), text)
     if isinstance(like, int | float):
         try:
             return type(like)(text)

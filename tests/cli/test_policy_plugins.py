@@ -106,3 +106,9 @@ def test_the_listing_is_whole(call: Call) -> None:
     done = call("policies")
     assert (done.returncode, done.stderr) == (0, WARNING)
     assert {"fcfs", "easy"} < {line.split()[0] for line in done.stdout.splitlines()}
+
+
+def test_defaults_are_listed_as_they_are_written(call: Call) -> None:
+    lines = [line.split()[:2] for line in call("policies", "easy", "malleable").stdout.splitlines()]
+    assert ["extra", "true"] in lines
+    assert ["extra", "false"] in lines

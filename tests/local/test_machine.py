@@ -153,7 +153,7 @@ def test_gpus_are_noticed_before_a_broker_starts(
         pytest.param(
             "{queuePolicy: easy, settings: {gap: 6}}", "queue policy easy: unknown setting", id="name"
         ),
-        pytest.param("{queuePolicy: easy, settings: {extra: 6}}", "it must be of type bool", id="value"),
+        pytest.param("{queuePolicy: easy, settings: {extra: 6}}", "it must be true or false", id="value"),
     ],
 )
 def test_settings_that_a_policy_has_not_are_refused_before_a_broker_starts(

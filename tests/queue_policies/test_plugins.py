@@ -104,13 +104,13 @@ def test_an_unknown_policy_names_the_nearest(name: str, message: str) -> None:
         pytest.param(
             "patient",
             {"gap": "long"},
-            "setting gap is 'long'; it must be of type float, like its default 180.0",
+            "setting gap is 'long'; it must be a number, like its default 180.0",
             id="type",
         ),
         pytest.param(
             "patient",
             {"launcher_slots": True},
-            "setting launcher_slots is True; it must be of type int, like its default 1",
+            "setting launcher_slots is true; it must be a whole number, like its default 1",
             id="a truth value is no number",
         ),
         pytest.param(

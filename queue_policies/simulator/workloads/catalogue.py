@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from queue_policies.settings import TRUTHS
 from queue_policies.simulator.errors import WorkloadError
 from queue_policies.simulator.workload import Oversized, Workload, fitted
 from queue_policies.simulator.workloads import apgas, charm, document, elastisim, lublin, swf
@@ -93,7 +94,7 @@ def _setting(name: str, text: str) -> tuple[str, Any]:
     default = known[key]
     try:
         if isinstance(default, bool):
-            return key, {"true": True, "false": False}[value.lower()]
+            return key, TRUTHS[value.lower()]
         number = type(default)(value if equals else "nothing")
     except (ValueError, KeyError) as error:
         kind = {bool: "true or false", int: "a whole number", float: "a number"}[type(default)]

@@ -30,8 +30,7 @@ def test_every_policy_is_there_with_its_settings(policy: object) -> None:
     row = _row(policy.name)  # type: ignore[attr-defined]
     for setting in policy.settings:  # type: ignore[attr-defined]
         default = setting.default
-        shown = ("yes" if default else "no") if isinstance(default, bool) else default
-        shown = f"{shown:g}" if isinstance(shown, float) else shown
+        shown = f"{default:g}" if isinstance(default, float) else plugins.shown(default)
         assert f"`{setting.name}` ({shown})" in row
 
 

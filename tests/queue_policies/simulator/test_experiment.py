@@ -96,6 +96,8 @@ def test_a_simulating_process_that_is_killed_is_reported(monkeypatch: pytest.Mon
         ("priority-elastic:gap=60", {"gap": 60.0}),
         ("priority-elastic:gap=inf,launcher=1", {"gap": float("inf"), "launcher": 1}),
         ("easy:extra=false", {"extra": False}),
+        ("easy:extra=no", {"extra": False}),
+        ("malleable:extra=Yes", {"extra": True}),
     ],
 )
 def test_a_policy_s_settings_stand_behind_its_name(word: str, values: dict[str, Any]) -> None:
@@ -113,9 +115,12 @@ def test_a_policy_s_settings_stand_behind_its_name(word: str, values: dict[str, 
         ("priority-elastic:gap", "queue policy priority-elastic: 'gap'; a setting is written name=value"),
         (
             "priority-elastic:gap=soon",
-            "queue policy priority-elastic: setting gap is 'soon'; it must be of type",
+            "queue policy priority-elastic: setting gap is 'soon'; it must be a number, like",
         ),
-        ("easy:extra=maybe", "queue policy easy: setting extra is 'maybe'; it must be of type bool"),
+        (
+            "easy:extra=maybe",
+            "queue policy easy: setting extra is 'maybe'; it must be true or false, like its default true",
+        ),
         ("fcfs:gap=1", "queue policy fcfs: unknown setting 'gap'; it has none"),
     ],
 )

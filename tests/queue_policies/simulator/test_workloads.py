@@ -140,6 +140,7 @@ def test_a_fraction_of_lublin_s_jobs_is_malleable() -> None:
         ("charm:gap=180", 0, "charm-2", 16),
         ("charm:gap=180,jobs=4", 64, "charm-2", 4),
         ("apgas:share=0.2,blocking=true", 0, "apgas-44-20%", 25),
+        ("apgas:share=0.2,blocking=yes", 0, "apgas-44-20%", 25),
         ("elastisim:days=1", 0, "elastisim-S2-0%", 76),
         ("lublin:jobs=10", 0, "lublin-2", 10),
     ],
