@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from broker_config.formats import eventlog, jobspec, resource_set
+from minicluster.instance.records import JobState
 from queue_policies.simulator.errors import WorkloadError
 
 if TYPE_CHECKING:
@@ -37,8 +38,18 @@ class Past:
     """The sizes of an elastic job, from its jobspec."""
 
 
-def of_instance(instance: Instance) -> tuple[list[Past], int]:
-    """Return the jobs that an instance has run, and the number of cores of the brokers that are online."""
+class History(NamedTuple):
+    """What an instance or a dump has of jobs that have run."""
+
+    past: list[Past]
+    running: int
+    """How many jobs are left out, as they still ran: their run times are not known."""
+    cores: int = 0
+    """Those of the brokers that are online; 0 for a dump, which does not tell."""
+
+
+def of_instance(instance: Instance) -> History:
+    """Return the jobs that an instance has run."""
     jobs = instance.jobs.find(limit=0)
     past = [
         Past(
@@ -56,20 +67,23 @@ def of_instance(instance: Instance) -> tuple[list[Past], int]:
         if job.t_run and (job.t_cleanup or job.t_inactive) and job.ncores
     ]
     resources = instance.nodes.resources()
-    return past, resources.all.cores - resources.offline.cores
+    running = sum(job.state is JobState.RUN for job in jobs)
+    return History(past, running, resources.all.cores - resources.offline.cores)
 
 
-def of_dump(path: str) -> list[Past]:
-    """Return the jobs that ran, from a dump of the embedded instance. Raises WorkloadError."""
+def of_dump(path: str) -> History:
+    """Return the jobs that have run, from a dump of the embedded instance. Raises WorkloadError."""
     from minicluster.embedded.errors import DumpError
     from minicluster.embedded.jobs.dump import jobs
 
     if not Path(path).exists():
         raise WorkloadError(f"{path}: {NO_DUMP}")
     try:
-        return [past for job in jobs(Path(path)) if (past := _dumped(job)) is not None]
+        found = list(jobs(Path(path)))
     except DumpError as error:
         raise WorkloadError(f"{error}; {NO_DUMP}") from error
+    running = sum({"alloc", "finish"} & {event["name"] for event in job.events} == {"alloc"} for job in found)
+    return History([past for job in found if (past := _dumped(job)) is not None], running)
 
 
 def workload(past: Iterable[Past], total: int, name: str, oversized: Oversized = "refuse") -> Workload:

@@ -79,6 +79,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
     from queue_policies.simulator.failure import Failures
     from queue_policies.simulator.simulation_options import Preemption
 
+    past = _history(ctx, source, size, oversized) if source else None
     plan = experiment.Experiment(
         workload,
         tuple(dict.fromkeys(policy)),
@@ -90,14 +91,15 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
         refusals=refusals,
         failures=Failures(mtbf, repair, checkpoint, restart) if mtbf else None,
         preemption=Preemption(preempting, restart),
-        workload=_history(ctx, source, size, oversized) if source else None,
+        workload=past[0] if past else None,
         oversized=oversized,
     )
     _check(plan.policies, csv, parquet, report)
     with _progress(len(plan.seeds) * len(plan.policies)) as progress:
         runs = experiment.run(plan, jobs, progress)
     _write(runs, csv, parquet, report)
-    _show(runs, output, rows or ("runs" if output == "json" else "policies"))
+    left_out = {"left_out": past[1]} if past else {}
+    _show(runs, output, rows or ("runs" if output == "json" else "policies"), left_out)
 
 
 def _check_asked(workload: str, source: str, seeds: int) -> None:
@@ -112,20 +114,24 @@ def _check_asked(workload: str, source: str, seeds: int) -> None:
         )
 
 
-def _history(ctx: typer.Context, source: str, size: int, oversized: Oversized) -> Workload:
-    """Return the history of a cluster, or of a dump, as a workload."""
+def _history(ctx: typer.Context, source: str, size: int, oversized: Oversized) -> tuple[Workload, int]:
+    """Return the history of a cluster, or of a dump, as a workload; and how many jobs of it still run."""
     from pathlib import Path
 
     from minicluster.cli import history
 
     if "/" in source or Path(source).is_file():
-        return history.workload(history.of_dump(source), size, source, oversized)
-    past, cores = chosen(ctx).ask(source, history.of_instance)
-    if past and not size:
+        found = history.of_dump(source)
+    else:
+        found = chosen(ctx).ask(source, history.of_instance)
+    if found.past and found.cores and not size:
         print_notice(
-            f"simulating {source} on {cores} cores, all that it has now; --size takes another number"
+            f"simulating {source} on {found.cores} cores, all that it has now; --size takes another number"
         )
-    return history.workload(past, size or cores, source, oversized)
+    if found.running:
+        many = "jobs that still run are" if found.running > 1 else "job that still runs is"
+        print_notice(f"{found.running} {many} left out")
+    return history.workload(found.past, size or found.cores, source, oversized), found.running
 
 
 def _check(policies: Sequence[str], csv: str, parquet: str, report: str) -> None:
@@ -155,12 +161,13 @@ def _write(runs: Sequence[SimulationRun], csv: str, parquet: str, report: str) -
         write_report(report, runs)
 
 
-def _show(runs: Sequence[SimulationRun], output: OutputOption, rows: str) -> None:
-    """Show a row a run, or what the runs of each policy have in common."""
+def _show(runs: Sequence[SimulationRun], output: OutputOption, rows: str, more: dict[str, int]) -> None:
+    """Show a row a run, or what the runs of each policy have in common; in JSON with `more` in each."""
     from queue_policies.simulator import listing
 
     if output == "json":
-        show(list(listing.run_rows(runs) if rows == "runs" else listing.policy_rows(runs)), (), output)
+        found = listing.run_rows(runs) if rows == "runs" else listing.policy_rows(runs)
+        show([row | more for row in found], (), output)
         return
     columns = [
         *COLUMNS,

@@ -61,15 +61,16 @@ class _Instance:
 
 
 def test_jobs_that_have_run_come_in_the_order_of_their_submission() -> None:
-    past, cores = history.of_instance(_Instance())  # type: ignore[arg-type]
+    past, running, cores = history.of_instance(_Instance())  # type: ignore[arg-type]
     first, second = history.workload(past, cores, "mc").jobs
+    assert running == 1, "it has no run time"
     assert (first.kind, first.submitted, first.min, first.max, first.time) == ("b", 0, 4, 4, Fixed(3))
     assert (first.limit, first.priority, first.malleable) == (60, 16, False)
     assert (second.kind, second.submitted, second.priority, second.user) == ("a", 5, 20, 7)
 
 
 def test_an_elastic_job_takes_as_long_at_its_size_as_it_took_there() -> None:
-    past, cores = history.of_instance(_Instance())  # type: ignore[arg-type]
+    past, _, cores = history.of_instance(_Instance())  # type: ignore[arg-type]
     job = history.workload(past, cores, "mc").jobs[1]
     assert (job.min, job.max, job.malleable) == (1, 6, True), "at most the whole cluster"
     assert job.time.seconds(2) == pytest.approx(20)
@@ -111,6 +112,7 @@ class _Cluster:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.errors = ""
         document = {
             "apiVersion": "flux-framework.org/v1alpha2",
             "kind": "MiniCluster",
@@ -129,6 +131,7 @@ class _Cluster:
             check=False,
         )
         assert done.returncode == 0, done.stderr
+        self.errors = done.stderr
         return done.stdout
 
     def rows(self, *arguments: str) -> list[dict[str, Any]]:
@@ -151,6 +154,12 @@ def test_a_cluster_and_its_dump_have_the_same_history(cluster: _Cluster) -> None
         cluster("submit", "hist", "--", "sleep", seconds)
     cluster("shell", "hist", "--", "flux", "queue", "drain")
     live = cluster.rows("simulate", "--from", "hist", "--policy", "fcfs")
+    assert live[0]["left_out"] == 0
+    job = cluster("submit", "hist", "--", "sleep", "600").strip()
+    cluster("shell", "hist", "--", "flux", "job", "wait-event", job, "start")
+    still = cluster.rows("simulate", "--from", "hist", "--policy", "fcfs")
+    assert (still[0]["jobs"], still[0]["left_out"]) == (2, 1)
+    assert "minicluster: 1 job that still runs is left out\n" in cluster.errors
     dump = cluster.root / "hist.dump"
     cluster("down", "hist", "--dump", str(dump))
     dumped = cluster.rows("simulate", "--from", str(dump), "--size", "64", "--policy", "fcfs")
