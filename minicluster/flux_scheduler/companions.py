@@ -17,6 +17,7 @@ from minicluster.flux_scheduler.base_job import BaseJob, CompanionContext
 from minicluster.malleable.credentials import Credentials, fresh_token
 from minicluster.malleable.exchange import Exchange
 from minicluster.malleable.session import Limits, Session
+from minicluster.malleable.speaker import NOT_YET
 from queue_policies.nodes.slots import allocation_of, slots_of
 
 if TYPE_CHECKING:
@@ -142,9 +143,9 @@ class Companions:
         """
         self._bases[order.job].order(order, on_end)
 
-    def is_registered(self, job: int) -> bool:
-        """Return whether the job has a program that takes an order now."""
-        return job in self._bases and self._bases[job].session.accepts_resize
+    def silence(self, job: int) -> str:
+        """Return why the job's program takes no orders; empty where it does."""
+        return self._bases[job].session.speaker.silence if job in self._bases else NOT_YET
 
     def opened(self, connection: ConnectionId) -> None:
         """Handle a new connection."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from minicluster.flux_scheduler.errors import WrongArgument
+from minicluster.malleable.speaker import NOT_YET
 from queue_policies.errors import OrderRefused
 from queue_policies.orders import by_hand
 
@@ -54,8 +55,8 @@ def order(
     if job not in scheduling.running or scheduling.running[job].waits:
         raise OrderRefused("is not running")
     record = scheduling.running[job]
-    registered = companions is not None and companions.is_registered(job)
-    given = by_hand.order(scheduling.resizing, record, workers, registered=registered)
+    silence = NOT_YET if companions is None else companions.silence(job)
+    given = by_hand.order(scheduling.resizing, record, workers, silence)
     if companions is None or given is None:
         on_end("")
     else:

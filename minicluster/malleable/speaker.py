@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from minicluster.malleable.events import ConnectionId
     from minicluster.malleable.messages import ToProgram
 
+NOT_YET = "its program has not registered yet: try again"
+"""Why a program takes no orders that has just begun."""
 _REGISTRATIONS = 2  # a program whose connection was lost may come back once
 
 
@@ -30,6 +32,15 @@ class Speaker:
     def accepts_resize(self) -> bool:
         """Whether it takes orders."""
         return self.connection is not None and not self._rigid
+
+    @property
+    def silence(self) -> str:
+        """Why it takes no orders; empty where it does."""
+        if self._rigid:
+            return "its program has deregistered"
+        if self.connection is None and self._registrations:
+            return "its program has closed or lost its connection"
+        return "" if self.connection is not None else NOT_YET
 
     def check(self, nonce: str, message: messages.Register) -> None:
         """Check a registration. Raises ProtocolError where it is not allowed."""

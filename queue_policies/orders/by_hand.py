@@ -18,12 +18,10 @@ if TYPE_CHECKING:
     from queue_policies.records import RunningJob
 
 
-def order(
-    resizing: Resizing, job: RunningJob, workers: int, *, registered: bool
-) -> GrowOrder | ShrinkOrder | None:
+def order(resizing: Resizing, job: RunningJob, workers: int, silence: str) -> GrowOrder | ShrinkOrder | None:
     """Return the order by which a job gets this number of workers; None: it has that many.
 
-    `registered` is whether the job's program takes orders. Raises OrderRefused.
+    `silence` is why the job's program takes no orders, empty where it does. Raises OrderRefused.
     """
     elastic = job.elastic
     if elastic is None or not elastic.malleable:
@@ -37,8 +35,8 @@ def order(
         raise OrderRefused("has another order under way")
     if workers == request.workers:
         return None
-    if not registered:
-        raise OrderRefused("takes no orders: its program has not registered, or has deregistered")
+    if silence:
+        raise OrderRefused(f"takes no orders: {silence}")
     if workers < request.workers:
         return resizing.shrink(Shrink(job.id, workers * unit))
     reach = resizing.room.reach(job.id, request, workers)

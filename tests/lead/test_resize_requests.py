@@ -107,8 +107,13 @@ def test_an_order_that_comes_to_nothing(grown: Desk, happens: Callable[[Scene], 
 
 def test_a_program_that_has_gone_takes_no_orders(grown: Desk) -> None:
     grown.scene.companions.closed("program")
-    with pytest.raises(OrderRefused, match="takes no orders: its program has not registered"):
+    with pytest.raises(OrderRefused, match="takes no orders: its program has closed or lost its connection"):
         grown.ask(2)
+
+
+def test_a_program_that_has_not_registered_yet_is_tried_again(grown: Desk) -> None:
+    with pytest.raises(OrderRefused, match="takes no orders: its program has not registered yet: try again"):
+        resize_request.order(grown.scene.scheduling, None, BASE, 2, lambda _failure: None)
 
 
 def test_the_first_workers_stay() -> None:

@@ -41,8 +41,8 @@ class Scene:
         sizes = elastic or Elastic(2, 8, malleable=True)
         self.running[JOB] = record(QueuedJob(JOB, 16, request, 0.0, elastic=sizes), request, 0.0, heeds=True)
 
-    def order(self, workers: int, *, registered: bool = True) -> Any:
-        return by_hand.order(self.resizing, self.running[JOB], workers, registered=registered)
+    def order(self, workers: int, silence: str = "") -> Any:
+        return by_hand.order(self.resizing, self.running[JOB], workers, silence)
 
 
 @pytest.mark.parametrize("request_", [SLOTS, NODES], ids=["slots", "nodes"])
@@ -61,48 +61,44 @@ def test_a_job_grows_into_what_is_free_and_reserves_it(request_: RequestedResour
 
 def test_the_size_that_it_has_is_no_order() -> None:
     scene = Scene()
-    assert scene.order(2, registered=False) is None
+    assert scene.order(2, "it sleeps") is None
     assert scene.running[JOB].heeds
 
 
 @pytest.mark.parametrize(
-    ("elastic", "taken", "workers", "registered", "message"),
+    ("elastic", "taken", "workers", "silence", "message"),
     [
         pytest.param(
             Elastic(2, 8),
             0,
             3,
-            True,
+            "",
             "is not malleable: it was not submitted with user.elastic.malleable=true",
             id="moldable",
         ),
-        pytest.param(
-            Elastic(2, 6, True), 0, 4, True, "runs with 1 to 3 workers here, not with 4", id="above"
-        ),
-        pytest.param(
-            Elastic(4, 8, True), 0, 1, True, "runs with 2 to 4 workers here, not with 1", id="below"
-        ),
+        pytest.param(Elastic(2, 6, True), 0, 4, "", "runs with 1 to 3 workers here, not with 4", id="above"),
+        pytest.param(Elastic(4, 8, True), 0, 1, "", "runs with 2 to 4 workers here, not with 1", id="below"),
         pytest.param(
             None,
             0,
             3,
-            False,
-            "takes no orders: its program has not registered, or has deregistered",
+            "it sleeps",
+            "takes no orders: it sleeps",
             id="unregistered",
         ),
         pytest.param(
-            None, 2, 4, True, "has no room for 4 workers: what is free now allows 3", id="partly-free"
+            None, 2, 4, "", "has no room for 4 workers: what is free now allows 3", id="partly-free"
         ),
-        pytest.param(None, 4, 3, True, "has no room for 3 workers: what is free now allows 2", id="full"),
+        pytest.param(None, 4, 3, "", "has no room for 3 workers: what is free now allows 2", id="full"),
     ],
 )
 def test_an_order_that_cannot_be_given_changes_nothing(
-    elastic: Elastic | None, taken: int, workers: int, registered: bool, message: str
+    elastic: Elastic | None, taken: int, workers: int, silence: str, message: str
 ) -> None:
     scene = Scene(elastic=elastic, taken=taken)
     free = scene.pool.free
     with pytest.raises(OrderRefused) as refusal:
-        scene.order(workers, registered=registered)
+        scene.order(workers, silence)
     assert str(refusal.value) == message
     assert (scene.pool.free, scene.running[JOB].heeds) == (free, True)
 

@@ -91,11 +91,12 @@ class Decisions:
         `on_end` is called with why the order failed, or an empty text when it is done, at once if there is
         nothing to do. Raises OrderRefused.
         """
+        from minicluster.malleable.speaker import NOT_YET  # noqa: PLC0415 - seldom needed
         from queue_policies.orders import by_hand  # noqa: PLC0415 - seldom needed
 
         scheduler = self._parts.scheduler
-        registered = self._malleable is not None and self._malleable.is_registered(job)
-        order = by_hand.order(scheduler.resizing, scheduler.running[job], workers, registered=registered)
+        silence = NOT_YET if self._malleable is None else self._malleable.silence(job)
+        order = by_hand.order(scheduler.resizing, scheduler.running[job], workers, silence)
         if order is None:
             on_end("")
         else:

@@ -16,6 +16,7 @@ from minicluster.embedded.settings import configured
 from minicluster.malleable.credentials import Credentials, fresh_token
 from minicluster.malleable.exchange import Exchange
 from minicluster.malleable.session import Limits, Session
+from minicluster.malleable.speaker import NOT_YET
 from queue_policies.nodes.slots import slots_of
 from queue_policies.orders.program import LEAVE
 
@@ -92,9 +93,9 @@ class MalleableJobs:
         """
         self._programs[order.job].order(order, on_end)
 
-    def is_registered(self, job: int) -> bool:
-        """Return whether the job has a program that takes an order now."""
-        return job in self._programs and self._programs[job].session.accepts_resize
+    def silence(self, job: int) -> str:
+        """Return why the job's program takes no orders; empty where it does."""
+        return self._programs[job].session.speaker.silence if job in self._programs else NOT_YET
 
     def task_ended(self, job: int, task: int) -> None:
         """Note that a task ended, for any reason."""

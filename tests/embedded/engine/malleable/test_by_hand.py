@@ -191,7 +191,7 @@ def test_cores_that_others_have(kit: Any, make: Make) -> None:
 def test_a_program_that_has_gone(kit: Any, make: Make) -> None:
     async def scenario(cluster: Cluster, job: int, program: Program) -> None:
         program.send_message("deregister")
-        message = "takes no orders: its program has not registered, or has deregistered"
+        message = "takes no orders: its program has deregistered"
         assert await _refusal(cluster, job, 2) == (errno.EINVAL, message)
 
     _run(kit, make, scenario)
