@@ -9,6 +9,21 @@ from queue_policies.errors import PolicyError
 from queue_policies.simulator.selection import policy_named
 
 
+def parser(doc: str | None) -> argparse.ArgumentParser:
+    """Return the parser of a script, whose docstring is its help: the usage in it is left out."""
+    first, _usage, *rest = (doc or "").strip().split("\n\n")
+    return argparse.ArgumentParser(
+        description=first,
+        epilog="\n\n".join(rest),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add the option for JSON."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object in place of tables")
+
+
 def add_policies(parser: argparse.ArgumentParser) -> None:
     """Add the option for further policies."""
     parser.add_argument(

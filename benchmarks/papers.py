@@ -81,7 +81,22 @@ def _number(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 2 else f"{value:.1f}"
 
 
-def finish(name: str, tables: Sequence[Table], facts: Mapping[str, bool], as_json: bool) -> None:
+def legend(tables: Sequence[Table]) -> str:
+    """What the cells are, and which columns with references have no gate; empty without references."""
+    rows = [row for table in tables for row in table.rows]
+    compared = dict.fromkeys(
+        name for row in rows for name in row.reference if row.deviation(name) is not None
+    )
+    if not compared:
+        return ""
+    free = [name for name in compared if not any(name in row.gates for row in rows)]
+    text = "ours / reference, deviation; ! outside its gate"
+    return f"{text}; without a gate: {', '.join(free)}" if free else text
+
+
+def finish(
+    name: str, tables: Sequence[Table], facts: Mapping[str, bool], as_json: bool, notes: Sequence[str] = ()
+) -> None:
     """Print all, and end with 1 where a gate is missed or an identity does not hold."""
     missed = [
         f"{table.title}: {row.name}: {metric}"
@@ -96,6 +111,7 @@ def finish(name: str, tables: Sequence[Table], facts: Mapping[str, bool], as_jso
             "tables": [table.as_json() for table in tables],
             "facts": facts,
             "missed": missed,
+            "notes": list(notes),
         }
         print(json.dumps(document))
     else:
@@ -103,9 +119,7 @@ def finish(name: str, tables: Sequence[Table], facts: Mapping[str, bool], as_jso
             print(table.shown() + "\n")
         for fact, holds in facts.items():
             print(f"{'yes' if holds else 'NO ':3}  {fact}")
-        print(
-            "ours / reference, deviation; ! outside its gate"
-            if not missed
-            else f"outside: {'; '.join(missed)}"
-        )
+        for line in (*notes, legend(tables), f"outside: {'; '.join(missed)}" if missed else ""):
+            if line:
+                print(line)
     sys.exit(1 if missed or broken else 0)

@@ -15,7 +15,7 @@ NAMED = sorted(set(re.findall(r"benchmarks/(\w+)\.py", (ROOT / "docs/scheduling.
 RUNS = {
     "reproduce_priority_elastic --sets 1 --gap 90": "gap 90 s, rescale gap 180 s, means of 1 sets",
     "reproduce_priority_elastic --legacy": "legacy, sort repaired: gap 180 s, rescale gap 180 s",
-    "reproduce_malleable": "sncs24, 100 % malleable, means of 10 sets",
+    "reproduce_malleable": "without a gate: wait, run_time, shrinks, grows",
     "reproduce_malleable --workload pecs23 --share 0": "pecs23, set S0, 0 % malleable, 2317 jobs",
     "ablation --sets 1 --gaps 90": "water-filling / priority-elastic, gap 90 s, 1 sets",
     "simulator --jobs 20 --large 50 --parallel 10 --runs 1": "jobs/s",
@@ -82,3 +82,34 @@ def test_what_a_script_cannot_take_is_the_error_of_an_option(words: str, message
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        (
+            "--sets 1 --gap 90",
+            "references are means of 100 sets with a rescale gap of 180 s: they are left out",
+        ),
+        ("--sets 1 --gap 90 --json", "references are means of 100 sets with a rescale gap of 180 s"),
+    ],
+)
+def test_references_that_are_left_out_are_said_to_be(words: str, note: str) -> None:
+    done = _call(f"reproduce_priority_elastic {words}")
+    assert note in done.stdout
+    assert "ours / reference" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (
+            "reproduce_priority_elastic",
+            ["(default: 180;", "(default: 100;", "a gate is missed", "`NO claim:` are expected", "one JSON"],
+        ),
+        ("reproduce_malleable", ["(default: sncs24)", "a gate is missed", "have no gate", "one JSON"]),
+    ],
+)
+def test_the_help_has_defaults_and_gates(script: str, said: list[str]) -> None:
+    text = " ".join(_call(f"{script} --help").stdout.split())
+    assert [each for each in said if each not in text] == []
