@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import sys
 import tempfile
 import threading
@@ -50,6 +51,12 @@ METRIC = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/{}/miniclusters.flux-fr
 METRIC_NAME = "flux_nodes_demanded"
 UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 MEGABYTE = 1e6
+WORKING_SET = re.compile(
+    r'^container_memory_working_set_bytes\{container="(?P<container>[^"]*)",namespace="[^"]*",'
+    r'pod="(?P<pod>[^"]*)"\} (?P<bytes>\S+)',
+    re.MULTILINE,
+)
+"""What the kubelet states for metrics-server."""
 
 Figures = dict[str, Any]
 
@@ -161,13 +168,10 @@ class Memory:
 
     def _sample(self) -> None:
         for node in {pod["spec"]["nodeName"] for pod in self._api.items(PODS)}:
-            summary = self._api.get(f"/api/v1/nodes/{node}/proxy/stats/summary")
-            for pod in summary["pods"]:
-                for container in pod.get("containers", ()):
-                    key = (pod["podRef"]["name"], container["name"])
-                    used = container.get("memory", {}).get("workingSetBytes")
-                    if used is not None:
-                        self._found.setdefault(key, []).append(used / MEGABYTE)
+            _, answer = self._api.send("GET", f"/api/v1/nodes/{node}/proxy/metrics/resource")
+            for found in WORKING_SET.finditer(answer.decode()):
+                key = (found["pod"], found["container"])
+                self._found.setdefault(key, []).append(float(found["bytes"]) / MEGABYTE)
 
 
 def megabytes(quantity: str) -> float:
