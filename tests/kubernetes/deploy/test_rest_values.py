@@ -139,6 +139,10 @@ NOTES = {
     "login": ((), "`minicluster login --server https://mc.example.org:8443`"),
     "nobody": ((), f"kubectl port-forward -n site service/{NAME} 8443:443"),
     "account": ((), "All jobs of a MiniCluster run as one account"),
+    "class": (
+        (),
+        "It needs a default StorageClass: without one the pod stays Pending, until database.sqlite.",
+    ),
     "volume": (
         (),
         f"in the PersistentVolumeClaim {NAME}-database: save it, and the master key in Secret master.",
@@ -154,6 +158,11 @@ def test_the_notes_name_what_was_installed(helm: Path, values: tuple[str, ...], 
 def test_the_notes_leave_out_what_does_not_concern_the_release(helm: Path) -> None:
     text = notes(helm, POSTGRESQL, "tenancy=own", "service.type=LoadBalancer")
     assert [word for word in ("port-forward", "one account", "PersistentVolumeClaim") if word in text] == []
+
+
+@pytest.mark.parametrize("value", ["storageClassName=fast", "existingClaim=mine"])
+def test_the_notes_name_no_class_where_there_is_a_volume(helm: Path, value: str) -> None:
+    assert "StorageClass" not in notes(helm, f"database.sqlite.{value}")
 
 
 def notes(helm: Path, *values: str) -> str:
