@@ -1,5 +1,6 @@
 """The chart's files agree with the project that they install, and with each other."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tests.deploy.files import (
     KEPT,
     NAMESPACE,
     NAMESPACED,
+    ROOT,
     Object,
     objects,
     of_kind,
@@ -29,6 +31,12 @@ from tests.deploy.files import (
 ADAPTER = "minicluster-operator-adapter"
 RELEASE = "minicluster-operator"
 MANIFESTS = pytest.mark.parametrize("manifest", [INSTALL, NAMESPACED], ids=lambda path: path.stem)
+
+
+def test_the_page_names_the_helm_that_the_tests_run() -> None:
+    module = (ROOT / "tests" / "devcluster" / "programs" / "helm" / "go.mod").read_text()
+    major, minor = re.findall(r"^require helm\.sh/helm/v\d+ v(\d+)\.(\d+)", module, re.MULTILINE)[0]
+    assert f"the tests run {major}.{minor}:" in (ROOT / "docs" / "installation.md").read_text()
 
 
 def test_the_definition_is_what_the_command_prints() -> None:

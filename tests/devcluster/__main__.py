@@ -22,9 +22,11 @@ from tests.devcluster.control_plane import start
 from tests.devcluster.errors import ApiError, GuardianError, HarnessError
 from tests.devcluster.fake_nodes import node_names
 from tests.devcluster.images import AnyImage
+from tests.devcluster.lookup import HELM, locate
 from tests.devcluster.options import Options
 from tests.devcluster.processes import Guardian
-from tests.devcluster.release import Release
+from tests.devcluster.release import NAME as RELEASE
+from tests.devcluster.release import NAMESPACE, Release
 from tests.devcluster.waiting import until
 
 T = TypeVar("T")
@@ -44,6 +46,8 @@ def up(options: argparse.Namespace) -> int:
         until((directory / READY).exists, f"the start that is under way in {directory}", 120)
         report("runs already; `make cluster-down` ends it")
     print(f"export KUBECONFIG={directory / 'kubeconfig'}")
+    if options.install:
+        report(f"helm, for the release {NAMESPACE}/{RELEASE}: {locate(HELM)['helm']}")
     return 0
 
 

@@ -129,8 +129,11 @@ NOT_TYPED = {
         "deploy/helm/minicluster-operator/README.md",
         f"{HELM} --namespace minicluster-system --create-namespace",
     ): IMAGE,
-    ("deploy/helm/minicluster-rest/README.md", "head -c 32 /dev/urandom > master.key"): REST_IMAGE,
-    ("docs/rest-on-kubernetes.md", "head -c 32 /dev/urandom > master.key"): REST_IMAGE,
+    (
+        "deploy/helm/minicluster-rest/README.md",
+        "(umask 077; head -c 32 /dev/urandom > master.key)",
+    ): REST_IMAGE,
+    ("docs/rest-on-kubernetes.md", "(umask 077; head -c 32 /dev/urandom > master.key)"): REST_IMAGE,
     ("docs/command-line.md", "minicluster version --on kubernetes -n science"): VERSIONS,
     (
         "docs/installation.md",
@@ -143,6 +146,10 @@ NOT_TYPED = {
     ("docs/installation.md", "kubectl apply --server-side -f deploy/manifests/crd.yaml"): MANIFEST,
     ("docs/installation.md", "kubectl get pods -n minicluster-system"): IMAGE,
     ("docs/installation.md", "kubectl delete -f deploy/manifests/install.yaml"): REINSTALLED,
+    (
+        "docs/installation.md",
+        "helm uninstall minicluster-operator --namespace minicluster-system --wait",
+    ): REINSTALLED,
     (
         "docs/metrics.md",
         (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.devcluster import MissingProgramsError, building
+from tests.devcluster import MissingProgramsError, __main__, building
 from tests.devcluster.lookup import ETCD, KWOK, PAUSE, SOURCES, kubernetes, locate
 from tests.devcluster.reporting import unavailable
 
@@ -254,3 +254,16 @@ def test_kubernetes_gets_its_version_from_the_module(sources: str, stamp: str | 
 
 def test_the_cache_is_in_the_home_by_default() -> None:
     assert building.cache_folder({"HOME": "/home/jane"}) == Path("/home/jane/.cache/minicluster/programs")
+
+
+def test_a_cluster_with_the_chart_names_its_helm_beside_the_export(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Standard output is for `eval`; here the cluster runs already."""
+    (tmp_path / "ready").touch()
+    monkeypatch.setattr(__main__.state, "find", lambda _: tmp_path)
+    monkeypatch.setattr(__main__, "locate", lambda suite: {suite.name: Path("/built/helm")})
+    assert __main__.main(["up", "--nodes", "1", "--install"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == f"export KUBECONFIG={tmp_path}/kubeconfig\n"
+    assert "helm, for the release minicluster-system/minicluster-operator: /built/helm\n" in printed.err
