@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from minicluster.kube_client.resources import CORE_EVENTS
 from minicluster.plan.constants import API_VERSION, KIND
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from minicluster.plan import KubernetesEvent
     from minicluster.plan.objects.fields import Object
 
 REPORTER = "flux-framework.org/minicluster-operator"
 NO_NAMESPACE = "default"  # where the API server wants Events about what has none
 NOTE_BYTES = 1024  # the API server takes no longer one
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
 
 
 def status_patch(item: Object, status: Object) -> Object:
@@ -52,7 +53,7 @@ class EventSource:
 
 
 def event(item: Object, details: KubernetesEvent, instance: str, now: datetime) -> Object:
-    """Return an Event (events.k8s.io/v1) about a MiniCluster."""
+    """Return an Event (core/v1) about a MiniCluster."""
     about = {"apiVersion": API_VERSION, "kind": KIND, "metadata": item["metadata"]}
     return event_about(about, details.type, (str(details.reason), details.message), _operator(instance), now)
 
@@ -62,26 +63,32 @@ def event_about(
 ) -> Object:
     """Return an Event about any object. `why` is its reason and message.
 
-    It is in the object's namespace, or in `default` where the object has none.
+    It is in the object's namespace, or in `default` where the object has none. It is one of core/v1: kubectl
+    describe sorts by lastTimestamp, which events.k8s.io/v1 refuses. That is in whole seconds; within one the
+    order is that of the names, which therefore begin with the time.
     """
     metadata, (reason, message) = item["metadata"], why
-    moment = now.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    unique = hashlib.sha256(f"{metadata['uid']} {reason} {moment}".encode()).hexdigest()[:16]
+    moment, second = _written(now, "microseconds"), _written(now, "seconds")
+    unique = hashlib.sha256(f"{metadata['uid']} {reason} {moment}".encode()).hexdigest()[:8]
     return {
-        "apiVersion": "events.k8s.io/v1",
-        "kind": "Event",
+        "apiVersion": CORE_EVENTS.version,
+        "kind": CORE_EVENTS.kind,
         "metadata": {
-            "name": f"{metadata['name']}.{unique}",
+            "name": f"{metadata['name']}.{(now - EPOCH) // MICROSECOND:014x}{unique}",
             "namespace": metadata.get("namespace", NO_NAMESPACE),
         },
         "eventTime": moment,
+        "firstTimestamp": second,
+        "lastTimestamp": second,
+        "count": 1,
         "type": type_,
         "reason": reason,
-        "note": _cut(message),
+        "message": _cut(message),
         "action": reporter.action,
-        "reportingController": reporter.controller,
+        "source": {"component": reporter.controller},
+        "reportingComponent": reporter.controller,
         "reportingInstance": reporter.instance[:128],
-        "regarding": {
+        "involvedObject": {
             "apiVersion": item["apiVersion"],
             "kind": item["kind"],
             **{
@@ -95,6 +102,11 @@ def event_about(
 
 def _operator(instance: str) -> EventSource:
     return EventSource(REPORTER, instance, "Reconcile")
+
+
+def _written(now: datetime, unit: str) -> str:
+    """Return a time as Kubernetes writes it (RFC 3339, UTC)."""
+    return now.astimezone(UTC).isoformat(timespec=unit).replace("+00:00", "Z")
 
 
 def _cut(text: str) -> str:

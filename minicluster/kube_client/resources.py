@@ -39,7 +39,8 @@ NETWORK_POLICIES = Resource("NetworkPolicy", "networking.k8s.io/v1", "networkpol
 DISRUPTION_BUDGETS = Resource("PodDisruptionBudget", "policy/v1", "poddisruptionbudgets")
 AUTOSCALERS = Resource("HorizontalPodAutoscaler", "autoscaling/v2", "horizontalpodautoscalers")
 EVENTS = Resource("Event", "events.k8s.io/v1", "events")
-# The same objects under their old name, by which alone they can be selected for what they are about.
+# The same objects under their old name: by it alone they can be selected for what they are about, and be
+# written with the times by which kubectl describe sorts.
 CORE_EVENTS = Resource("Event", "v1", "events")
 DEPLOYMENTS = Resource("Deployment", "apps/v1", "deployments")
 LEASES = Resource("Lease", "coordination.k8s.io/v1", "leases")
@@ -60,7 +61,7 @@ RESOURCES: Mapping[str, Resource] = {
         NETWORK_POLICIES,
         DISRUPTION_BUDGETS,
         AUTOSCALERS,
-        EVENTS,
+        CORE_EVENTS,
         LEASES,
         API_SERVICES,
         ACCESS_REVIEWS,

@@ -183,17 +183,19 @@ def scaler(item: Object) -> Scaler:
 
 
 def summarize_event(event: Object) -> EventSummary:
-    """Return the summary of an Event (events.k8s.io/v1); those of older clients have other fields."""
+    """Return the summary of an Event (events.k8s.io/v1); those of core/v1 have deprecated fields.
+
+    Of these the last time is in whole seconds, and its eventTime is more exact.
+    """
     series = event.get("series") or {}
-    last = (
-        series.get("lastObservedTime") or event.get("deprecatedLastTimestamp") or event.get("eventTime") or ""
-    )
+    found = (series.get("lastObservedTime"), event.get("deprecatedLastTimestamp"), event.get("eventTime"))
+    times = [seconds(each) or 0.0 for each in found if each]
     return EventSummary(
         type=event.get("type", ""),
         reason=event.get("reason", ""),
         message=event.get("note", ""),
         count=series.get("count") or event.get("deprecatedCount") or 1,
-        last=seconds(last or event["metadata"].get("creationTimestamp")),
+        last=max(times) if times else seconds(event["metadata"].get("creationTimestamp")),
     )
 
 

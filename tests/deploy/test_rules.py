@@ -31,8 +31,7 @@ EXPECTED = {
     "networking.k8s.io/networkpolicies": APPLIED,
     "policy/poddisruptionbudgets": APPLIED,
     "autoscaling/horizontalpodautoscalers": APPLIED | {"delete"},
-    "/events": {"list"},
-    "events.k8s.io/events": {"create"},
+    "/events": {"list", "create"},
 }
 
 
@@ -102,7 +101,7 @@ def test_the_adapter_reports_api_services_by_events_in_default() -> None:
     role = the(objects(INSTALL.read_text()), "Role", f"{ADAPTER}-events")
     assert (role["metadata"]["namespace"], list(grants([role]))) == (
         "default",
-        [("events.k8s.io/events", {"create"}, None)],
+        [("/events", {"create"}, None)],
     )
 
 

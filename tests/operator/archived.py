@@ -132,7 +132,7 @@ class Instance:
     def notes(self) -> list[tuple[str, str]]:
         """The Events: reason and words."""
         found = self.here.store.find("Event")
-        return [(each["reason"], each["note"]) for each in sorted(found, key=lambda one: one["eventTime"])]
+        return [(each["reason"], each["message"]) for each in sorted(found, key=lambda one: one["eventTime"])]
 
     async def check(self) -> None:
         """Fail where it is not as was last requested."""

@@ -295,7 +295,7 @@ def test_pods_that_are_refused_are_reported_once_and_heal(monkeypatch: pytest.Mo
                 again = here.api.writes[before:]
             await here.converge()
             found = here.store.find("Event", NAMESPACE)
-            sent = sum(why in (each.get("note") or each.get("message") or "") for each in found)
+            sent = sum(why in each["message"] for each in found)
             return [*reported, condition(here, "PodsScheduled")], again, sent
 
     (refused, healed), again, sent = run(work())

@@ -64,7 +64,7 @@ def shown(here: World) -> Object:
         "events": sorted(
             each["reason"]
             for each in here.store.find("Event", NAMESPACE)
-            if each["regarding"]["kind"] == KIND
+            if each["involvedObject"]["kind"] == KIND
         ),
     }
 

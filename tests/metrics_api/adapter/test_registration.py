@@ -125,9 +125,9 @@ def test_one_of_somebody_else_is_left_alone_and_reported_once(
     ] == [True]
     [event] = api.created
     assert (event["reason"], event["type"]) == (LEFT_ALONE, "Warning")
-    assert event["note"].startswith(f"{NAME} belongs to {whose}")
+    assert event["message"].startswith(f"{NAME} belongs to {whose}")
     assert event["metadata"]["namespace"] == "default"
-    assert event["regarding"] == {
+    assert event["involvedObject"] == {
         "apiVersion": "apiregistration.k8s.io/v1",
         "kind": "APIService",
         "name": NAME,

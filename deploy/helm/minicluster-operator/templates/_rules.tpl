@@ -53,13 +53,10 @@ audit log.
   resources: [horizontalpodautoscalers]
   verbs: [get, list, watch, create, patch, delete]
 # Why a pod does not come up: kubelets say so in Events alone. Listed for a pod that stays in ContainerCreating.
+# Created: what a person would ask about.
 - apiGroups: [""]
   resources: [events]
-  verbs: [list]
-# What a person would ask about.
-- apiGroups: [events.k8s.io]
-  resources: [events]
-  verbs: [create]
+  verbs: [list, create]
 {{- end -}}
 
 {{- /* What the metrics adapter follows in each namespace: whose metrics there are, and where the leads are. */ -}}
