@@ -27,6 +27,7 @@ from minicluster.plan.status import (
     progress,
     release_0_1_0,
     status,
+    unmade_pods,
 )
 from minicluster.plan.status.reconcile_state import Completion, ReconcileState, evaluate
 
@@ -126,11 +127,12 @@ def _planned(
 
 def _decide(state: ReconcileState, built: tuple[Object, ...], site: Site, now: datetime) -> Plan:
     records = progress.evaluate(state, now)
-    found = conditions.values(state, records)
+    found = conditions.values(state, records, now)
     goes_on = _may_apply(state)
     stored, resize, save = state.cluster.status, state.resize, state.saving
     recovering = () if save.pending else node_loss.orders(state.observed, site)
-    times = (resize.again, save.again, shrinking.ORDER_INTERVAL if recovering else None)
+    interval = shrinking.ORDER_INTERVAL if recovering else None
+    times = (resize.again, save.again, interval, unmade_pods.again(state, now))
     soonest = min((each for each in times if each is not None), default=None)
     return Plan(
         objects=built if goes_on else (),

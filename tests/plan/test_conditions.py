@@ -31,11 +31,7 @@ KILLED = "killed for memory (OOMKilled): hpc-0; raise resources.limits.memory"
         pytest.param(
             "PodsScheduled",
             Observed(job=RUNNING),
-            (
-                "False",
-                "Scheduling",
-                "0 of 4 pods have a node; 4 not made yet (if it stays so, kubectl describe job hpc says why)",
-            ),
+            ("False", "Scheduling", "0 of 4 pods have a node; 4 not made yet"),
             id="no pods yet",
         ),
         pytest.param(

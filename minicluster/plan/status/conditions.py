@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from broker_config.formats.printable import few
 from minicluster import document
 from minicluster.plan.constants import KIND, LABEL_KUEUE_QUEUE, ConditionType, Phase, Reason
-from minicluster.plan.objects import autoscaler, names
+from minicluster.plan.objects import autoscaler
 from minicluster.plan.status import (
     autoscaling,
     broker_readiness,
@@ -17,12 +17,14 @@ from minicluster.plan.status import (
     node_loss,
     resizing,
     saves,
+    unmade_pods,
 )
 from minicluster.plan.status.condition_value import ConditionValue, unchanged
 from minicluster.plan.status.reconcile_state import Completion, pod_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
     from minicluster.document import Condition, LeadLoss
     from minicluster.plan.records import BrokerReport, ObservedObject
@@ -30,13 +32,15 @@ if TYPE_CHECKING:
     from minicluster.plan.status.reconcile_state import ReconcileState
 
 
-def values(state: ReconcileState, progress: ProgressRecords) -> dict[ConditionType, ConditionValue]:
+def values(
+    state: ReconcileState, progress: ProgressRecords, now: datetime
+) -> dict[ConditionType, ConditionValue]:
     """Return the value of every condition, in the order in which they are shown."""
     scaling = autoscaling.condition(state)
     return {
         ConditionType.VALID: _valid(state),
         ConditionType.RESOURCES_CREATED: _resources_created(state),
-        ConditionType.PODS_SCHEDULED: _pods_scheduled(state),
+        ConditionType.PODS_SCHEDULED: _pods_scheduled(state, now),
         ConditionType.BROKERS_READY: _brokers_ready(state, progress),
         ConditionType.RUNNING: _running(state, progress.lead_loss),
         ConditionType.SUCCEEDED: _succeeded(state),
@@ -138,7 +142,7 @@ def _placed(state: ReconcileState) -> int | None:
     return placed if state.has_pods and placed < state.size else None
 
 
-def _pods_scheduled(state: ReconcileState) -> ConditionValue:
+def _pods_scheduled(state: ReconcileState, now: datetime) -> ConditionValue:
     early = _no_pods(state)
     if early:
         return early
@@ -151,9 +155,7 @@ def _pods_scheduled(state: ReconcileState) -> ConditionValue:
         why = f"{lacking} cannot be made: {state.observed.pod_refusal}"
         return ConditionValue("False", Reason.REFUSED, f"{message}; {why} (it is tried again)")
     if lacking:
-        # Pod Security or a quota may refuse pods: only the Job's Events have that.
-        job = names.job(state.cluster)
-        message = f"{message}; {lacking} not made yet (if it stays so, kubectl describe job {job} says why)"
+        message = f"{message}; {lacking} not made yet{unmade_pods.hint(state, now)}"
     stuck = next((pod for pod in state.pods if not pod.scheduled and pod.message), None)
     if stuck is None:
         return ConditionValue("False", Reason.SCHEDULING, message)
