@@ -113,6 +113,12 @@ def test_no_more_than_a_few_reasons_are_named(make, keys, now):
     assert message.endswith("5 (Reason5), and others for 6 more reasons")
 
 
+def test_one_broker_has_joined(make, keys, now):
+    seen = observed(BrokerReport("0"), pod(0))
+    message = ready(make, keys, now, seen, wanted={"size": 1})["message"]
+    assert message == "1 of 1 broker has joined"
+
+
 def test_ranks_that_are_to_leave_do_not_count(make, keys, now):
     seen = observed(BrokerReport("0-3"), *pods(4))
     decided = decide(make, keys, now, seen, {"size": 2})

@@ -35,7 +35,7 @@ def brokers_ready(state: ReconcileState, restarted: str) -> ConditionValue:
     if report is None:
         return _unreported(state)
     count = joined(state, report)
-    message = f"{count} of {state.size} brokers have joined"
+    message = f"{count} of {state.size} {'broker has' if state.size == 1 else 'brokers have'} joined"
     if count >= state.size:
         return ConditionValue("True", Reason.ALL_JOINED, message)
     missing = _missing(state, report)
