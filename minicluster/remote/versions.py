@@ -13,6 +13,7 @@ import io
 import re
 import zipfile
 import zlib
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from broker_config.formats.printable import few
@@ -48,6 +49,7 @@ MAX_NAMED = 3
 MAX_SOURCE = 65_536
 """Bytes of a module in which its version is looked for."""
 UPGRADE = 'docs/installation.md, "Upgrade"'
+NO_DEFINITION = "there are no MiniClusters here (no definition)"
 LATER = "it goes on, and is the newer one once it starts again"
 LABEL_VERSION = "app.kubernetes.io/version"
 WRITTEN_LAST = ", which it wrote last;"
@@ -110,7 +112,12 @@ def _spec_and_status(schema: Object) -> Object:
 
 
 async def _operators_and_leads(session: NamespaceSession) -> list[ComponentVersion]:
-    listed = await session.client.list(Selection(MINICLUSTERS, session.namespace))
+    try:
+        listed = await session.client.list(Selection(MINICLUSTERS, session.namespace))
+    except ApiError as error:
+        if error.status == HTTPStatus.NOT_FOUND:
+            return await _by_deployments(session, NO_DEFINITION)
+        raise
     clusters = sorted(listed.items, key=lambda each: str(each["metadata"]["name"]))
     statuses = {str(each["metadata"]["name"]): summary.status_of(each) for each in clusters}
     serving = {name: status for name, status in statuses.items() if status.get("phase") not in _ENDED}
@@ -151,7 +158,9 @@ async def _operators(session: NamespaceSession, serving: Collection[str]) -> lis
         if version:
             break
     if not notes:
-        return await _by_deployments(session)
+        return await _by_deployments(
+            session, f"no MiniCluster in namespace {session.namespace} has files of it"
+        )
     note = f"{notes[-1]}{await _whether_one_runs(session)}"
     return [ComponentVersion("operator", version, note, differs=_beside_this_program(version))]
 
@@ -179,8 +188,7 @@ async def _whether_one_runs(session: NamespaceSession) -> str:
     return "" if any(map(_is_ready, found)) else f"{WRITTEN_LAST} {_described(found[0])} {NOT_READY}"
 
 
-async def _by_deployments(session: NamespaceSession) -> list[ComponentVersion]:
-    unknown = f"no MiniCluster in namespace {session.namespace} has files of it"
+async def _by_deployments(session: NamespaceSession, unknown: str) -> list[ComponentVersion]:
     try:
         found = await _deployments(session)
     except ApiError as error:

@@ -49,6 +49,8 @@ class Server:
         return cast("JSON", self.answers[path])
 
     async def list(self, selection: Selection) -> Listing:
+        if selection.resource is MINICLUSTERS and not self.answers["/apis"]["groups"]:
+            raise ApiError(404, "", "404 page not found")
         if selection.resource not in self.objects:
             raise ApiError(403, "Forbidden", f"{selection.resource.plural}.apps is forbidden")
         return Listing(tuple(self.objects[selection.resource]), "1")
@@ -260,6 +262,23 @@ def test_of_a_huge_file_only_the_beginning_is_unpacked() -> None:
     finally:
         tracemalloc.stop()
     assert most < 2_000_000
+
+
+NO_DEFINITION = "there are no MiniClusters here (no definition)"
+UNDEFINED = {
+    "nobody sees": (None, None, f"{NO_DEFINITION}; {DENIED}", ""),
+    "none runs": ([], None, f"{NO_DEFINITION}, and it has no Deployment", ""),
+    "one runs": ([deployment("0.2.0")], "0.2.0", DEPLOYED, ""),
+}
+
+
+@pytest.mark.parametrize(("deployments", "version", "note", "differs"), UNDEFINED.values(), ids=UNDEFINED)
+def test_without_the_definition_an_operator_is_looked_for_all_the_same(
+    deployments: list[JSON] | None, version: str | None, note: str, differs: str
+) -> None:
+    """The API server's own words are `404 page not found`."""
+    seen = found("operator", {"/apis": {"groups": []}}, deployments=deployments)
+    assert seen == [ComponentVersion("operator", version, note, differs=differs)]
 
 
 def test_whoever_may_not_list_miniclusters_gets_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
