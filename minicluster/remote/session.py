@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 NAMESPACES = Resource("Namespace", "v1", "namespaces")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_IN_NAMESPACE = re.compile(r'in the namespace "([^"]+)"')
 _VERB = re.compile(r'cannot (\S+) resource "([^"]+)"')
 """The verb and the resource that a user may not use, in the words of Kubernetes' authorizer.
 
@@ -131,12 +132,14 @@ def explained(error: ApiError, namespace: str) -> UserError:
     if error.status == 403 and found:
         verb, resource = found.groups()
         if resource == "pods/exec":
-            return AccessDeniedError(
-                f"{error.message}. Needed are the verbs get and create on pods/exec: ask whoever administers"
-                f" the cluster for the role edit in namespace {namespace}"
-            )
+            needed, within = "are the verbs get and create on pods/exec", namespace
+        else:
+            at = _IN_NAMESPACE.search(error.message)
+            needed, within = f"is the verb {verb} on {resource}", at[1] if at else ""
+        # No role of a namespace has what is refused at the cluster's scope.
+        role = f" for the role edit in namespace {within}" if within else ""
         return AccessDeniedError(
-            f"{error.message}. Needed is the verb {verb} on {resource}: ask whoever administers the cluster"
+            f"{error.message}. Needed {needed}: ask whoever administers the cluster{role}"
         )
     return RefusalError(f"the API server refused it: {error.message or error}")
 

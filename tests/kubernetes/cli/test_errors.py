@@ -123,7 +123,8 @@ def test_a_user_without_rights(
     assert done.returncode == 1
     assert f'User "jane" cannot {verb} resource "{resource}"' in done.stderr
     assert done.stderr.endswith(
-        f"Needed is the verb {verb} on {resource}: ask whoever administers the cluster\n"
+        f"Needed is the verb {verb} on {resource}: ask whoever administers the cluster"
+        f" for the role edit in namespace {namespace}\n"
     )
 
 
