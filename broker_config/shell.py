@@ -17,6 +17,7 @@ _BARE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+", re.ASCII)
 _RAW_BYTES = re.compile("([\udc80-\udcff]+)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _EXPANSION = re.compile(r"\$\{(?!\w+\})", re.ASCII)
+_MAYBE_OTHER_QUOTES = re.compile(r"<<|`|\$[({']")
 _OPERATORS = frozenset("\n;&|<>()")
 _RESERVED = frozenset(["!", "{", "}", "[[", "case", "do", "done", "elif", "else", "esac", "fi", "for"])
 _RESERVED |= frozenset(["function", "if", "in", "then", "until", "while"])
@@ -77,6 +78,26 @@ def check_nesting(text: str) -> None:
     lines = text.splitlines()
     for line in lines if len(lines) > 1 else ():
         _words(line.strip())
+
+
+def open_quote(text: str) -> str:
+    """Return the quote that the first line of `text` opens and nothing closes; empty: there is none.
+
+    A shell that is given this text runs nothing of it. Later lines are not looked at: what comes before them
+    runs. Nor is what has substitutions or here-documents, in which quotes may mean something else.
+    """
+    if _MAYBE_OTHER_QUOTES.search(text):
+        return ""
+    text, offset = text.lstrip(), 0
+    while 0 <= offset < len(text):
+        character = text[offset]
+        if character == "\n" or (character == "#" and text[offset - 1 : offset].strip(" \t;&|()") == ""):
+            return ""
+        following = _SKIP.get(character, _skip_one)(text, offset, 0)
+        if following < 0:
+            return character if character in "'\"" else ""
+        offset = following
+    return ""
 
 
 def substitutes(line: str) -> bool:

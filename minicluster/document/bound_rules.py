@@ -1,4 +1,4 @@
-"""The rules about how much a document asks for: hosts, cores, GPUs, and the nesting of commands.
+"""The rules about how much a document asks for (hosts, cores, GPUs), and about commands.
 
 They count, and expand nothing. Their bounds are in `bounds`; hostlists and TOML are checked in `formats`.
 """
@@ -11,7 +11,7 @@ from broker_config import shell
 from broker_config.errors import BrokerConfigError
 from minicluster.document import messages, rank_resources
 from minicluster.document.bounds import MAX_CORES, MAX_GPUS, MAX_HOSTS
-from minicluster.document.modes import bursted_clusters, bursts_out, max_size
+from minicluster.document.modes import RunMode, bursted_clusters, bursts_out, max_size, run_mode, runner_index
 from minicluster.document.pod_rules import RULES
 from minicluster.document.quantities import quantity
 from minicluster.document.rules import SPEC, Broken, each_container, rule
@@ -66,6 +66,20 @@ def commands_not_too_deep(cluster: MiniCluster) -> Iterator[Broken]:
             shell.check_nesting(text)
         except BrokerConfigError as error:
             yield path, str(error)
+
+
+@rule("command", "commands", "script", "interactive", "launcher", "batch", "runFlux")
+def commands_close_their_quotes(cluster: MiniCluster) -> Iterator[Broken]:
+    """Of a batch the other lines would run, and a script has another interpreter perhaps."""
+    spec = cluster.spec
+    if len(spec.containers) > 1 and sum(each.run_flux for each in spec.containers) != 1:
+        return
+    index = runner_index(spec)
+    container = spec.containers[index]
+    if container.commands.script or run_mode(spec) not in {RunMode.PLAIN, RunMode.LAUNCHER}:
+        return
+    if found := shell.open_quote(container.command):
+        yield (*SPEC, "containers", index, "command"), f"{messages.OPEN_QUOTE}: found {found}"
 
 
 def _commands(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker_config.formats.printable import few
+from broker_config.formats.printable import few, printable
 from minicluster.document import messages
 from minicluster.document.modes import is_empty_dir, sources
 from minicluster.document.quantities import quantity
@@ -73,6 +73,18 @@ def volumes_agree_between_containers(cluster: MiniCluster) -> Iterator[Broken]:
             for name, volume in container.volumes.items():
                 if known.setdefault(name, sources(volume)) != sources(volume):
                     yield (*path, index, "volumes", name), messages.VOLUME_TWICE
+
+
+@rule("image", "disable")
+def images_have_names(cluster: MiniCluster) -> Iterator[Broken]:
+    """Kubelets can pull no other: InvalidImageName."""
+    view = cluster.spec.flux.container
+    found = [((*path, "image"), container.image) for path, container in each_container(cluster)]
+    if not view.disable:
+        found.append(((*SPEC, "flux", "container", "image"), view.image))
+    for path, image in found:
+        if len(image.split()) != 1 or image != image.strip():
+            yield path, f"{messages.IMAGE_NAME}: found '{printable(image)}'"
 
 
 @rule("tolerations", "key", "operator", "value", "effect", "tolerationSeconds")

@@ -124,3 +124,39 @@ def test_names_that_no_shell_exports(name):
     """Kubernetes knows such variables, a shell does not."""
     with pytest.raises(SettingsError, match="is no variable name"):
         shell.check_name(name)
+
+
+OPEN = {
+    "single": ("echo 'it", "'"),
+    "double": ('echo "it', '"'),
+    "over lines": ("echo 'a\nb", "'"),
+    "behind a continued line": ("echo \\\n'a", "'"),
+    "behind a command": ("true; echo 'it", "'"),
+    "within another": ("""echo "it's""", '"'),
+    "closed": ("echo 'it'", ""),
+    "closed in a later line": ("echo 'a\nb'", ""),
+    "escaped": ("echo it\\'s", ""),
+    "in a comment": ("true # it's", ""),
+    "in a word with a hash": ("echo a#'b", "'"),
+    "in a later line": ("exit 0\necho 'it", ""),
+    "in a here-document": ("cat <<E 'a\nit's\nE", ""),
+    "in a substitution": ("echo $(echo 'it)", ""),
+    "in a quote of bash": ("echo $'it\\'s'", ""),
+}
+
+
+@pytest.mark.parametrize(("text", "quote"), OPEN.values(), ids=OPEN)
+def test_a_quote_is_open_in_the_first_line(text, quote):
+    assert shell.open_quote(text) == quote
+
+
+@pytest.mark.parametrize("name", SHELLS)
+@settings(max_examples=examples(60))
+@given(st.lists(st.sampled_from([*"ab \t\n'\"\\;&|#"]), max_size=10).map("".join))
+def test_nothing_runs_of_a_line_with_an_open_quote(name, line):
+    """Whatever else it holds."""
+    text = f"echo ran; {line}"
+    if not shell.open_quote(text):
+        return
+    done = subprocess.run([name, "-c", text], capture_output=True, check=False)
+    assert (done.stdout, done.returncode != 0) == (b"", True)
