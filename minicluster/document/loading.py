@@ -228,7 +228,7 @@ def _all_problems(document: Located, error: ValidationError, source: str) -> lis
     errors = [one for one, problem in found if problem]
     problems = [problem for _, problem in found if problem]
     doubtful = {str(step) for one in errors for step in one["loc"]}
-    doubtful |= {problem_texts.meant(one) for one in errors}
+    doubtful |= {problem_texts.meant(one, document) for one in errors}
     try:
         rest = MiniCluster.model_validate(_without(document.value, errors), by_alias=True, by_name=False)
     except ValidationError:

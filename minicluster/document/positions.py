@@ -51,6 +51,15 @@ class Located:
             path = path[:-1]
         return self.positions.get(path, Position(1, 1))
 
+    def has(self, path: Path) -> bool:
+        """Return whether the document has something at a path of fields."""
+        value = self.value
+        for step in path:
+            if not (step in value if isinstance(value, dict) else isinstance(value, list)):
+                return False
+            value = value[step]
+        return True
+
     def within(self, path: Path) -> Located:
         """Return one part of the document as a document of its own."""
         size = len(path)

@@ -80,12 +80,13 @@ def unknown_field(path: Path, document: Located, source: str) -> Problem:
     return _made(path, "unknown field", document, source, found=str(path[-1]), hint=hint)
 
 
-def meant(error: ErrorDetails) -> str:
-    """Return the field that was probably meant by an unknown one; empty: there is none."""
+def meant(error: ErrorDetails, document: Located) -> str:
+    """Return the field that was probably meant by an unknown one; empty: none, or it stands beside it."""
     if error["type"] != "extra_forbidden":
         return ""
     path = path_of(error)
-    return nearest(str(path[-1]), schema.fields(schema.at(path[:-1])))
+    near = nearest(str(path[-1]), schema.fields(schema.at(path[:-1])))
+    return "" if document.has((*path[:-1], near)) else near
 
 
 def nearest(name: str, known: tuple[str, ...]) -> str:
@@ -123,7 +124,9 @@ def described(value: Any, path: Path = ()) -> str:
     if isinstance(value, str):
         withheld = SECRET_FIELDS.intersection(path) or len(value) > 10 * MAX_QUOTED
         return f"a text of {len(value)} characters" if withheld else f"the text {_quoted(value)}"
-    return "a list" if isinstance(value, list | tuple) else "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list" if value else "an empty list"
+    return "a mapping"
 
 
 def _short(text: str) -> str:

@@ -90,12 +90,18 @@ def size_at_least_one(cluster: MiniCluster) -> Iterator[Broken]:
 
 @rule("size", "minSize", "maxSize")
 def sizes_in_order(cluster: MiniCluster) -> Iterator[Broken]:
-    """MinSize ≤ size ≤ maxSize, as far as they are given."""
+    """The size is within minSize and maxSize, as far as they are given."""
     spec = cluster.spec
     if spec.max_size and spec.size > spec.max_size:
         yield (*SPEC, "size"), f"{messages.ABOVE_MAX_SIZE}: found {spec.size}, maxSize is {spec.max_size}"
     if spec.min_size and 0 < spec.size < spec.min_size:
         yield (*SPEC, "size"), f"{messages.BELOW_MIN_SIZE}: found {spec.size}, minSize is {spec.min_size}"
+
+
+@rule("minSize", "maxSize")
+def bounds_in_order(cluster: MiniCluster) -> Iterator[Broken]:
+    """There is a size between the bounds, whatever it is now."""
+    spec = cluster.spec
     if spec.max_size and spec.min_size > spec.max_size:
         found = f"found {spec.min_size}, maxSize is {spec.max_size}"
         yield (*SPEC, "minSize"), f"{messages.MIN_ABOVE_MAX}: {found}"

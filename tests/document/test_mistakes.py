@@ -114,7 +114,7 @@ MISTAKES = {
     ),
     "no container": (
         "containers: []",
-        "5: spec.containers: found a list, allowed is a list of 1 to 32 entries",
+        "5: spec.containers: found an empty list, allowed is a list of 1 to 32 entries",
     ),
     "too many": (
         f"containers: {[{}] * 33}".replace("'", ""),
@@ -185,7 +185,10 @@ MISTAKES = {
         "6: spec.pod.imagePullSecrets[0].name: missing; allowed is a text",
     ),
     "given twice": ("size: 1\n  size: 2", "7: spec.size: given twice, first in line 6"),
-    "list for an entry": ("containers: [[]]", "5: spec.containers[0]: found a list, allowed is a mapping"),
+    "list for an entry": (
+        "containers: [[]]",
+        "5: spec.containers[0]: found an empty list, allowed is a mapping",
+    ),
     "secret": ("flux: {curveCert: [1]}", "6: spec.flux.curveCert: found a list, allowed is a text"),
     "not text": ("flux: {curveCert: 55}", "6: spec.flux.curveCert: found the number 55, allowed is a text"),
 }
@@ -352,6 +355,22 @@ def test_a_rule_about_a_misspelt_field_keeps_silent() -> None:
     """`runFulx` explains why no container runs Flux."""
     assert messages(f"{HEAD}  containers: [{{runFulx: true, name: a}}, {{name: b}}]\n") == [
         'm.yaml:5: spec.containers[0].runFulx: unknown field; did you mean "runFlux"?'
+    ]
+
+
+def test_a_rule_about_a_field_that_is_there_speaks_beside_a_misspelt_one() -> None:
+    """`sise` cannot be meant for `size`, which stands beside it."""
+    assert messages(f"{HEAD}{RUNS}  sise: 2\n  size: 0\n  minSize: 4\n  maxSize: 1\n") == [
+        'm.yaml:6: spec.sise: unknown field; did you mean "size"?',
+        "m.yaml:7: spec.size: size must be at least 1, unless suspend is true",
+        "m.yaml:8: spec.minSize: minSize must not be greater than maxSize: found 4, maxSize is 1",
+    ]
+
+
+def test_bounds_are_compared_where_the_size_is_misspelt() -> None:
+    """Which of them is greater does not depend on it."""
+    assert messages(f"{HEAD}{RUNS}  sise: 2\n  minSize: 4\n  maxSize: 1\n")[1:] == [
+        "m.yaml:7: spec.minSize: minSize must not be greater than maxSize: found 4, maxSize is 1"
     ]
 
 

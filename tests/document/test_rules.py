@@ -132,6 +132,30 @@ BROKEN = {
         one("{launcher: true, batch: true}"),
         f"spec.containers[0].batch: {messages.LAUNCHER_AND_BATCH}",
     ),
+    "bounds-in-order": (
+        spec("size: 0", "suspend: true", "minSize: 4", "maxSize: 1", ONE),
+        "spec.minSize: minSize must not be greater than maxSize: found 4, maxSize is 1",
+    ),
+    "a quote that is open": (
+        one("""{command: "echo 'it"}"""),
+        f"spec.containers[0].command: {messages.OPEN_QUOTE}: found '",
+    ),
+    "a double quote that is open to the last line": (
+        one(r"""{launcher: true, command: "flux run \"a b\n# it's\n"}"""),
+        f'spec.containers[0].command: {messages.OPEN_QUOTE}: found "',
+    ),
+    "a space in an image": (
+        one("{image: a b}"),
+        f"spec.containers[0].image: {messages.IMAGE_NAME}: found 'a b'",
+    ),
+    "a line break in an image": (
+        one(r"""{image: "app\n"}"""),
+        rf"spec.containers[0].image: {messages.IMAGE_NAME}: found 'app\n'",
+    ),
+    "a space in the view's image": (
+        spec(ONE, "flux: {container: {image: 'a b'}}"),
+        f"spec.flux.container.image: {messages.IMAGE_NAME}: found 'a b'",
+    ),
     "script-or-command": (
         one("{command: a, commands: {script: b}}"),
         f"spec.containers[0].commands.script: {messages.SCRIPT_AND_COMMAND}",
@@ -285,6 +309,10 @@ FINE = {
     "longest name": spec("size: 10", ONE, name="m" * 61),
     "a policy of ours": spec(ONE, "flux: {scheduler: {queuePolicy: minicluster/easy}}"),
     "a policy of Fluxion": spec(ONE, "flux: {scheduler: {queuePolicy: conservative}}"),
+    "an open quote in a batch": one("""{batch: true, command: "echo 'it"}"""),
+    "an open quote in a sidecar": spec('containers: [{runFlux: true}, {name: b, command: "echo \'it"}]'),
+    "an open quote in a later line": one(r"""{command: "exit 0\necho 'it"}"""),
+    "an image of a view that is switched off": spec(ONE, "flux: {container: {disable: true, image: 'a b'}}"),
     "an empty policy": spec(ONE, "flux: {scheduler: {queuePolicy: ''}}"),
     "flags end with a line break": spec(ONE, "flux:", "  optionFlags: |", "    -o cpu-affinity=off"),
 }
