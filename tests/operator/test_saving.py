@@ -271,7 +271,7 @@ def test_jobs_that_could_not_finish_are_named() -> None:
             memory_jobs.end_pod(here.store, NAMESPACE, NAME, 0, 75, words)
             await instance.second()
             (found,) = (each for each in here.store.find("Event") if each["reason"] == "Saved")
-            return f"{found['type']}: {found['note']}"
+            return f"{found['type']}: {found['message']}"
 
     assert run(work()) == (
         "Warning: 1 job saved to /archive/mc.tgz (5 bytes); started again: ƒa as ƒb, 2 more;"
