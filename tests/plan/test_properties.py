@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker_config import shell
 from broker_config.curve import generate
 from broker_config.formats import idset
 from minicluster import document as spec
@@ -48,6 +49,7 @@ label = st.from_regex(r"\A[a-z]([-a-z0-9]{0,20}[a-z0-9])?\Z")
 long_label = st.integers(40, 54).map(lambda length: "m" * length)
 text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 line = st.text(st.characters(codec="ascii", categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=30)
+line = line.filter(lambda words: not shell.open_quote(words))
 
 
 def sidecars(minimum: int = 0) -> Any:
