@@ -157,15 +157,23 @@ def made(decided: Plan, before: Observed) -> Observed:
 
 @given(clusters(), st.none() | jobs, pod_reports, broker_reports)
 def test_a_settled_plan_changes_nothing(cluster, job, pods, brokers):
-    """Carried out twice, a plan leads to a state for which it wants nothing new, also an hour later."""
+    """Carried out twice, a plan leads to a state for which it wants nothing new, also an hour later.
+
+    But for the hint about pods that were not made in that hour.
+    """
     observed = Observed(job=job, pods=pods, brokers=brokers)
     for _ in range(2):
         decided = plan(cluster, observed, Site(), KEYS, NOW)
         cluster, observed = stored(cluster, decided), made(decided, observed)
     again = plan(cluster, observed, Site(), None, LATER)
-    assert again.status == plan(cluster, observed, Site(), None, NOW).status == decided_status(cluster)
+    assert without_hint(again.status) == plan(cluster, observed, Site(), None, NOW).status
+    assert without_hint(again.status) == decided_status(cluster)
     assert again.events == ()
     assert {key_of(item) for item in again.objects} <= {item.key for item in observed.objects}
+
+
+def without_hint(status: dict[str, Any]) -> Any:
+    return json.loads(re.sub(r" \(if it stays so, [^)]*\)", "", json.dumps(status)))
 
 
 def decided_status(cluster: spec.MiniCluster) -> dict[str, Any]:

@@ -49,6 +49,7 @@ def test_the_hint_comes_once_it_has_stayed_so(make, keys, now, ages, hint, again
 
 SETTLED = {
     "all are made": Observed(job=RUNNING, pods=pods()),
+    "some are made": Observed(job=RUNNING, pods=pods(3)),
     "they are refused": Observed(job=RUNNING, pod_refusal="exceeded quota: q"),
     "there is no Job": Observed(),
     "it is suspended": Observed(job=JobReport(parallelism=4, suspended=True)),

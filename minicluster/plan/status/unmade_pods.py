@@ -33,8 +33,8 @@ def hint(state: ReconcileState, now: datetime) -> str:
 
 
 def again(state: ReconcileState, now: datetime) -> float | None:
-    """Return in how many seconds the hint is due; None where nothing changes by itself."""
-    if not state.has_pods or len(state.pods) >= state.size or state.observed.pod_refusal:
+    """Return in how many seconds the hint is due where no pod is made; None: nothing is due by itself."""
+    if not state.has_pods or state.pods or state.observed.pod_refusal:
         return None
     left = _early(state, now).total_seconds()
     return left if left > 0 else None
