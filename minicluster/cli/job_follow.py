@@ -11,6 +11,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from broker_config.formats.printable import few
+from minicluster.cli.elastic_jobs import sizes
 from minicluster.cli.job_reasons import outcome
 from minicluster.cli.job_words import written
 from minicluster.cli.reporting import PlainReporter, print_notice
@@ -112,12 +113,18 @@ def reported(instance: Instance, job: Job) -> Iterator[None]:
 
 
 def copy_output(instance: Instance, job: Job, label: bytes = b"") -> None:
-    """Copy a job's output to ours until it ends; with several tasks each line begins with its task's rank."""
+    """Copy a job's output to ours until it ends.
+
+    With several tasks each line begins with its task's rank; so it does in a malleable job that may have
+    several, whether it has them now or not.
+    """
+    elastic = sizes(job)
+    is_one = job.ntasks <= 1 and not (elastic["malleable"] and elastic["max"] != 1)
     streams = {"stdout": sys.stdout.buffer, "stderr": sys.stderr.buffer}
     with instance.jobs.output(job.id, follow=True) as chunks:
         for chunk in chunks:
             target = streams.get(chunk.stream, sys.stderr.buffer)
-            own = label + (b"%d: " % chunk.task if job.ntasks > 1 else b"")
+            own = label + (b"" if is_one else b"%d: " % chunk.task)
             lines = chunk.data.splitlines(keepends=True) if own else [chunk.data]
             target.write(b"".join(own + line for line in lines))
             target.flush()

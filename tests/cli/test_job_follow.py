@@ -98,6 +98,25 @@ def test_what_goes_wrong_with_one_of_several_is_raised(jobs: Jobs) -> None:
         job_follow.follow_all(_instance(jobs), [1, 2, 3])
 
 
+@pytest.mark.parametrize(
+    ("tasks", "elastic", "line"),
+    [
+        pytest.param(1, None, "line\n", id="one"),
+        pytest.param(2, None, "1: line\n", id="two"),
+        pytest.param(1, {"min": 1, "max": 4, "malleable": True}, "1: line\n", id="shrunk to one"),
+        pytest.param(1, {"min": 1, "max": 1, "malleable": True}, "line\n", id="never more than one"),
+        pytest.param(1, {"min": 1, "max": 4, "malleable": False}, "line\n", id="moldable"),
+    ],
+)
+def test_lines_have_their_task_where_there_may_be_several(
+    jobs: Jobs, capfdbinary: Any, tasks: int, elastic: Any, line: str
+) -> None:
+    annotations = {"sched": {"elastic": elastic}} if elastic else {}
+    job = Job(1, JobState.RUN, ntasks=tasks, annotations=annotations)
+    job_follow.copy_output(_instance(jobs), job)
+    assert capfdbinary.readouterr().out.decode() == line
+
+
 def test_all_are_waited_for(jobs: Jobs) -> None:
     assert job_follow.wait_for_all(_instance(jobs), [4, 9, 1]) == 9
 
