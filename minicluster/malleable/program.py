@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from minicluster.malleable.messages import Member
 
 _log = logging.getLogger(__name__)
+_LIBRARY = f"{__name__.rpartition('.')[0]}."
 _REPORT_INTERVAL = 0.2
 """Seconds between two reports of progress."""
 
@@ -85,8 +86,11 @@ class Program:
         with self._polling:
             before = set(self.workers)
             received, failure = self._link.receive(timeout)
-            for message in received:
-                self._orders.take(message)
+            try:
+                for message in received:
+                    self._orders.take(message)
+            except Exception as error:  # noqa: BLE001 - a hook may raise anything
+                raise error.with_traceback(_of_hook(error.__traceback__)) from error.__cause__
             if failure is not None:
                 self._lost(failure)
             return set(self.workers) != before
@@ -128,3 +132,11 @@ class Program:
         if answer is not None:
             self._registered(answer)
         self._orders.lost(back=answer is not None)
+
+
+def _of_hook(traceback: TracebackType | None) -> TracebackType | None:
+    """Return the part of a traceback that begins in a hook; the whole of it where no hook failed."""
+    begin = traceback
+    while begin is not None and str(begin.tb_frame.f_globals.get("__name__")).startswith(_LIBRARY):
+        begin = begin.tb_next
+    return begin or traceback

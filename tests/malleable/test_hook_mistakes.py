@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -40,8 +41,11 @@ def test_a_hook_with_a_mistake_refuses_its_order(play: Callable[..., Played], ho
     played = play(size=2)
     with Program(hooks, played.environment()) as program:
         played.grow("h3") if hook == "before_grow" else played.shrink()
-        with pytest.raises(KeyError, match="row 7"):
+        with pytest.raises(KeyError, match="row 7") as raised:
             program.poll(30)
+        files = [Path(str(entry.path)).name for entry in raised.traceback]
+        assert files[:2] == ["test_hook_mistakes.py", "program.py"]
+        assert set(files[2:]) == {"recording.py"}, "the hook's file, and nothing of how it was called"
         reason = played.expect(events.ResizeRefused).reason
         assert (reason[:15], len(reason)) == ("KeyError: 'row ", 1000)
         assert played.session.accepts_resize
