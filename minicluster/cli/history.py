@@ -38,7 +38,7 @@ class Past:
     """The sizes of an elastic job, from its jobspec."""
 
 
-class History(NamedTuple):
+class RecordedJobs(NamedTuple):
     """What an instance or a dump has of jobs that have run."""
 
     past: list[Past]
@@ -48,7 +48,7 @@ class History(NamedTuple):
     """Those of the brokers that are online; 0 for a dump, which does not tell."""
 
 
-def of_instance(instance: Instance) -> History:
+def of_instance(instance: Instance) -> RecordedJobs:
     """Return the jobs that an instance has run."""
     jobs = instance.jobs.find(limit=0)
     past = [
@@ -68,10 +68,10 @@ def of_instance(instance: Instance) -> History:
     ]
     resources = instance.nodes.resources()
     running = sum(job.state is JobState.RUN for job in jobs)
-    return History(past, running, resources.all.cores - resources.offline.cores)
+    return RecordedJobs(past, running, resources.all.cores - resources.offline.cores)
 
 
-def of_dump(path: str) -> History:
+def of_dump(path: str) -> RecordedJobs:
     """Return the jobs that have run, from a dump of the embedded instance. Raises WorkloadError."""
     from minicluster.embedded.errors import DumpError
     from minicluster.embedded.jobs.dump import jobs
@@ -83,7 +83,7 @@ def of_dump(path: str) -> History:
     except DumpError as error:
         raise WorkloadError(f"{error}; {NO_DUMP}") from error
     running = sum({"alloc", "finish"} & {event["name"] for event in job.events} == {"alloc"} for job in found)
-    return History([past for job in found if (past := _dumped(job)) is not None], running)
+    return RecordedJobs([past for job in found if (past := _dumped(job)) is not None], running)
 
 
 def workload(past: Iterable[Past], total: int, name: str, oversized: Oversized = "refuse") -> Workload:

@@ -6,7 +6,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -33,6 +33,8 @@ COLUMNS = (
 )
 WHERE_NOT_ZERO = ("preemptions", "restarts", "timeouts")
 """Columns that are shown where a policy has a value in them."""
+FEW_SEEDS = 2
+"""With so many the interval of Student's distribution tells next to nothing."""
 PROGRESS_INTERVAL = 10.0
 """Seconds between two lines about the progress, where no terminal shows a bar."""
 
@@ -79,7 +81,6 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
     from queue_policies.simulator.failure import Failures
     from queue_policies.simulator.simulation_options import Preemption
 
-    past = _history(ctx, source, size, oversized) if source else None
     plan = experiment.Experiment(
         workload,
         tuple(dict.fromkeys(policy)),
@@ -91,15 +92,14 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
         refusals=refusals,
         failures=Failures(mtbf, repair, checkpoint, restart) if mtbf else None,
         preemption=Preemption(preempting, restart),
-        workload=past[0] if past else None,
+        workload=(past := _history(ctx, source, size, oversized))[0],
         oversized=oversized,
     )
     _check(plan.policies, csv, parquet, report)
     with _progress(len(plan.seeds) * len(plan.policies)) as progress:
         runs = experiment.run(plan, jobs, progress)
     _write(runs, csv, parquet, report)
-    left_out = {"left_out": past[1]} if past else {}
-    _show(runs, output, rows or ("runs" if output == "json" else "policies"), left_out)
+    _show(runs, output, _rows(rows, output, seeds, report), past[1])
 
 
 def _check_asked(workload: str, source: str, seeds: int) -> None:
@@ -114,8 +114,25 @@ def _check_asked(workload: str, source: str, seeds: int) -> None:
         )
 
 
-def _history(ctx: typer.Context, source: str, size: int, oversized: Oversized) -> tuple[Workload, int]:
-    """Return the history of a cluster, or of a dump, as a workload; and how many jobs of it still run."""
+def _rows(
+    rows: Literal["", "runs", "policies"], output: OutputOption, seeds: int, report: str
+) -> Literal["runs", "policies"]:
+    """Return what a row is, and warn of intervals that tell next to nothing."""
+    kind = rows or ("runs" if output == "json" else "policies")
+    if seeds == FEW_SEEDS and (kind == "policies" or report):
+        print_warning("a 95 % interval of two seeds is very wide (12.7 standard errors): take more")
+    return kind
+
+
+def _history(
+    ctx: typer.Context, source: str, size: int, oversized: Oversized
+) -> tuple[Workload | None, dict[str, int]]:
+    """Return the history of a cluster, or of a dump, as a workload; and how many jobs are left out.
+
+    The latter is for rows in JSON; both are empty without a source.
+    """
+    if not source:
+        return None, {}
     from pathlib import Path
 
     from minicluster.cli import history
@@ -131,7 +148,7 @@ def _history(ctx: typer.Context, source: str, size: int, oversized: Oversized) -
     if found.running:
         many = "jobs that still run are" if found.running > 1 else "job that still runs is"
         print_notice(f"{found.running} {many} left out")
-    return history.workload(found.past, size or found.cores, source, oversized), found.running
+    return history.workload(found.past, size or found.cores, source, oversized), {"left_out": found.running}
 
 
 def _check(policies: Sequence[str], csv: str, parquet: str, report: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from queue_policies.simulator.errors import OutputError
 from queue_policies.simulator.experiment import spreads
+from queue_policies.simulator.spread import interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,8 +43,7 @@ def policy_rows(runs: Sequence[SimulationRun]) -> Iterator[dict[str, Any]]:
             name: {
                 "mean": each.mean,
                 "deviation": each.deviation,
-                "low": each.mean - each.margin,
-                "high": each.mean + each.margin,
+                **dict(zip(("low", "high"), interval(name, each), strict=True)),
             }
             for name, each in metrics.items()
         }

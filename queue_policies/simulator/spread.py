@@ -28,6 +28,17 @@ class Spread(NamedTuple):
     """The 95 % confidence interval of the mean is from mean - margin to mean + margin."""
 
 
+def interval(metric: str, each: Spread) -> tuple[float, float]:
+    """Return the ends of a metric's interval, as far as the metric can be there.
+
+    No metric is below 0, no slowdown below 1. A utilization ends at 1, or at its mean above that.
+    """
+    least = 1.0 if metric.startswith("slowdown") else 0.0
+    most = max(1.0, each.mean) if metric == "utilization" else math.inf
+    low, high = each.mean - each.margin, each.mean + each.margin
+    return max(low, least), min(high, most)  # nan stays, as it comes first
+
+
 def spread(sample: Sequence[float]) -> Spread:
     """Return the spread of a sample."""
     count = len(sample)

@@ -207,7 +207,7 @@ def test_a_row_a_policy_has_the_spread_of_every_metric(runs: list[SimulationRun]
     assert row["makespan"] == {
         "mean": makespan.mean,
         "deviation": makespan.deviation,
-        "low": makespan.mean - makespan.margin,
+        "low": max(0.0, makespan.mean - makespan.margin),
         "high": makespan.mean + makespan.margin,
     }
 

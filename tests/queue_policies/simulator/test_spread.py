@@ -7,7 +7,7 @@ import statistics
 
 import pytest
 
-from queue_policies.simulator.spread import Spread, quantile, spread
+from queue_policies.simulator.spread import Spread, interval, quantile, spread
 
 
 def test_a_single_value_has_no_spread() -> None:
@@ -36,3 +36,23 @@ def _probability(t: float, freedom: int) -> float:
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 6, 9, 19, 30, 99, 1000])
 def test_the_interval_holds_95_percent(freedom: int) -> None:
     assert _probability(quantile(freedom), freedom) == pytest.approx(0.975, abs=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("metric", "mean", "margin", "ends"),
+    [
+        ("wait", 10.0, 20.0, (0.0, 30.0)),
+        ("makespan", 100.0, 20.0, (80.0, 120.0)),
+        ("slowdown_p95", 1.5, 3.0, (1.0, 4.5)),
+        ("utilization", 0.9, 2.0, (0.0, 1.0)),
+        ("utilization", 1.2, 2.0, (0.0, 1.2)),
+    ],
+)
+def test_an_interval_ends_where_the_metric_does(
+    metric: str, mean: float, margin: float, ends: tuple[float, float]
+) -> None:
+    assert interval(metric, Spread(mean, 1.0, margin)) == pytest.approx(ends)
+
+
+def test_an_interval_of_what_is_no_number_is_none() -> None:
+    assert all(map(math.isnan, interval("weighted_wait", Spread(math.nan, math.nan, math.nan))))
