@@ -143,9 +143,9 @@ class Companions:
         """
         self._bases[order.job].order(order, on_end)
 
-    def silence(self, job: int) -> str:
+    def obstacle(self, job: int) -> str:
         """Return why the job's program takes no orders; empty where it does."""
-        return self._bases[job].session.speaker.silence if job in self._bases else NOT_YET
+        return self._bases[job].session.speaker.obstacle if job in self._bases else NOT_YET
 
     def opened(self, connection: ConnectionId) -> None:
         """Handle a new connection."""

@@ -55,8 +55,8 @@ def order(
     if job not in scheduling.running or scheduling.running[job].waits:
         raise OrderRefused("is not running")
     record = scheduling.running[job]
-    silence = NOT_YET if companions is None else companions.silence(job)
-    given = by_hand.order(scheduling.resizing, record, workers, silence)
+    obstacle = NOT_YET if companions is None else companions.obstacle(job)
+    given = by_hand.order(scheduling.resizing, record, workers, obstacle)
     if companions is None or given is None:
         on_end("")
     else:

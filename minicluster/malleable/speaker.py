@@ -34,7 +34,7 @@ class Speaker:
         return self.connection is not None and not self._rigid
 
     @property
-    def silence(self) -> str:
+    def obstacle(self) -> str:
         """Why it takes no orders; empty where it does."""
         if self._rigid:
             return "its program has deregistered"

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from queue_policies.records import RunningJob
 
 
-def order(resizing: Resizing, job: RunningJob, workers: int, silence: str) -> GrowOrder | ShrinkOrder | None:
+def order(resizing: Resizing, job: RunningJob, workers: int, obstacle: str) -> GrowOrder | ShrinkOrder | None:
     """Return the order by which a job gets this number of workers; None: it has that many.
 
-    `silence` is why the job's program takes no orders, empty where it does. Raises OrderRefused.
+    `obstacle` is why the job's program takes no orders, empty where it does. Raises OrderRefused.
     """
     elastic = job.elastic
     if elastic is None or not elastic.malleable:
@@ -35,8 +35,8 @@ def order(resizing: Resizing, job: RunningJob, workers: int, silence: str) -> Gr
         raise OrderRefused("has another order under way")
     if workers == request.workers:
         return None
-    if silence:
-        raise OrderRefused(f"takes no orders: {silence}")
+    if obstacle:
+        raise OrderRefused(f"takes no orders: {obstacle}")
     if workers < request.workers:
         return resizing.shrink(Shrink(job.id, workers * unit))
     reach = resizing.room.reach(job.id, request, workers)

@@ -195,14 +195,14 @@ def test_deregistration_is_for_good(desk: Desk) -> None:
 
 def test_a_program_that_takes_no_orders_has_a_reason() -> None:
     desk = Desk()
-    assert desk.session.speaker.silence == "its program has not registered yet: try again"
+    assert desk.session.speaker.obstacle == "its program has not registered yet: try again"
     desk.register()
-    assert desk.session.speaker.silence == ""
+    assert desk.session.speaker.obstacle == ""
     desk.take(desk.exchange.closed("p", 0.0))
-    assert desk.session.speaker.silence == "its program has closed or lost its connection"
+    assert desk.session.speaker.obstacle == "its program has closed or lost its connection"
     desk.register("again")
     desk.send("again", type="deregister")
-    assert desk.session.speaker.silence == "its program has deregistered"
+    assert desk.session.speaker.obstacle == "its program has deregistered"
 
 
 def test_progress_is_passed_on(desk: Desk) -> None:

@@ -41,8 +41,8 @@ class Scene:
         sizes = elastic or Elastic(2, 8, malleable=True)
         self.running[JOB] = record(QueuedJob(JOB, 16, request, 0.0, elastic=sizes), request, 0.0, heeds=True)
 
-    def order(self, workers: int, silence: str = "") -> Any:
-        return by_hand.order(self.resizing, self.running[JOB], workers, silence)
+    def order(self, workers: int, obstacle: str = "") -> Any:
+        return by_hand.order(self.resizing, self.running[JOB], workers, obstacle)
 
 
 @pytest.mark.parametrize("request_", [SLOTS, NODES], ids=["slots", "nodes"])
@@ -66,7 +66,7 @@ def test_the_size_that_it_has_is_no_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("elastic", "taken", "workers", "silence", "message"),
+    ("elastic", "taken", "workers", "obstacle", "message"),
     [
         pytest.param(
             Elastic(2, 8),
@@ -93,12 +93,12 @@ def test_the_size_that_it_has_is_no_order() -> None:
     ],
 )
 def test_an_order_that_cannot_be_given_changes_nothing(
-    elastic: Elastic | None, taken: int, workers: int, silence: str, message: str
+    elastic: Elastic | None, taken: int, workers: int, obstacle: str, message: str
 ) -> None:
     scene = Scene(elastic=elastic, taken=taken)
     free = scene.pool.free
     with pytest.raises(OrderRefused) as refusal:
-        scene.order(workers, silence)
+        scene.order(workers, obstacle)
     assert str(refusal.value) == message
     assert (scene.pool.free, scene.running[JOB].heeds) == (free, True)
 

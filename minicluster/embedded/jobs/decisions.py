@@ -95,8 +95,8 @@ class Decisions:
         from queue_policies.orders import by_hand  # noqa: PLC0415 - seldom needed
 
         scheduler = self._parts.scheduler
-        silence = NOT_YET if self._malleable is None else self._malleable.silence(job)
-        order = by_hand.order(scheduler.resizing, scheduler.running[job], workers, silence)
+        obstacle = NOT_YET if self._malleable is None else self._malleable.obstacle(job)
+        order = by_hand.order(scheduler.resizing, scheduler.running[job], workers, obstacle)
         if order is None:
             on_end("")
         else:

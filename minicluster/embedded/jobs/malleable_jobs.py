@@ -93,9 +93,9 @@ class MalleableJobs:
         """
         self._programs[order.job].order(order, on_end)
 
-    def silence(self, job: int) -> str:
+    def obstacle(self, job: int) -> str:
         """Return why the job's program takes no orders; empty where it does."""
-        return self._programs[job].session.speaker.silence if job in self._programs else NOT_YET
+        return self._programs[job].session.speaker.obstacle if job in self._programs else NOT_YET
 
     def task_ended(self, job: int, task: int) -> None:
         """Note that a task ended, for any reason."""
