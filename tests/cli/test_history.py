@@ -69,7 +69,7 @@ def test_jobs_that_have_run_come_in_the_order_of_their_submission() -> None:
     assert (second.kind, second.submitted, second.priority, second.user) == ("a", 5, 20, 7)
 
 
-def test_jobs_that_still_run_are_said_to_be_left_out(
+def test_a_notice_has_how_many_jobs_still_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     backend = SimpleNamespace(ask=lambda _name, question: question(_Instance()))

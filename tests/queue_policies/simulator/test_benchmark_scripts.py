@@ -94,14 +94,14 @@ def test_what_a_script_cannot_take_is_the_error_of_an_option(words: str, message
         ("--sets 1 --gap 90 --json", "references are means of 100 sets with a rescale gap of 180 s"),
     ],
 )
-def test_references_that_are_left_out_are_said_to_be(words: str, note: str) -> None:
+def test_a_note_has_why_references_are_left_out(words: str, note: str) -> None:
     done = _call(f"reproduce_priority_elastic {words}")
     assert note in done.stdout
     assert "ours / reference" not in done.stdout
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "parts"),
     [
         (
             "reproduce_priority_elastic",
@@ -110,6 +110,6 @@ def test_references_that_are_left_out_are_said_to_be(words: str, note: str) -> N
         ("reproduce_malleable", ["(default: sncs24)", "a gate is missed", "have no gate", "one JSON"]),
     ],
 )
-def test_the_help_has_defaults_and_gates(script: str, said: list[str]) -> None:
+def test_the_help_has_defaults_and_gates(script: str, parts: list[str]) -> None:
     text = " ".join(_call(f"{script} --help").stdout.split())
-    assert [each for each in said if each not in text] == []
+    assert [each for each in parts if each not in text] == []
