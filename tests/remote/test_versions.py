@@ -273,7 +273,7 @@ UNDEFINED = {
 
 
 @pytest.mark.parametrize(("deployments", "version", "note", "differs"), UNDEFINED.values(), ids=UNDEFINED)
-def test_without_the_definition_an_operator_is_looked_for_all_the_same(
+def test_without_the_definition_an_operator_is_searched_all_the_same(
     deployments: list[JSON] | None, version: str | None, note: str, differs: str
 ) -> None:
     """The API server's own words are `404 page not found`."""
