@@ -155,10 +155,14 @@ def job(api: Api, namespace: str) -> dict[str, Any]:
 
 
 def interfere(api: Api, namespace: str) -> None:
-    """Edit an object of the MiniCluster's, and delete its Job: both are made good."""
+    """Edit two objects of the MiniCluster's, and delete its Job: all are made good."""
     service = f"/api/v1/namespaces/{namespace}/services/mc"
     api.merge(service, {"spec": {"publishNotReadyAddresses": False}})
     until(lambda: api.get(service)["spec"].get("publishNotReadyAddresses"), "the edit to be undone")
+    policy = f"/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies/mc-brokers"
+    selected = api.get(policy)["spec"]["podSelector"]
+    api.merge(policy, {"spec": {"podSelector": {"matchLabels": {"app": "another"}}}})
+    until(lambda: api.get(policy)["spec"]["podSelector"] == selected, "whom it selects to be as before")
     resource_path = f"/apis/batch/v1/namespaces/{namespace}/jobs/mc"
     uid = api.get(resource_path)["metadata"]["uid"]
     api.delete(resource_path, propagationPolicy="Background")
