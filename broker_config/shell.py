@@ -17,6 +17,8 @@ _BARE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+", re.ASCII)
 _RAW_BYTES = re.compile("([\udc80-\udcff]+)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _EXPANSION = re.compile(r"\$\{(?!\w+\})", re.ASCII)
+LONGEST_CHECKED = 10_000
+"""Characters: looking at each takes a microsecond, and planning has a limit."""
 _MAYBE_OTHER_QUOTES = re.compile(r"<<|`|\$[({']")
 _OPERATORS = frozenset("\n;&|<>()")
 _RESERVED = frozenset(["!", "{", "}", "[[", "case", "do", "done", "elif", "else", "esac", "fi", "for"])
@@ -84,19 +86,23 @@ def open_quote(text: str) -> str:
     """Return the quote that the first line of `text` opens and nothing closes; empty: there is none.
 
     A shell that is given this text runs nothing of it. Later lines are not looked at: what comes before them
-    runs. Nor is what has substitutions or here-documents, in which quotes may mean something else.
+    runs. Nor is what has substitutions or here-documents, in which quotes may mean something else, nor a text
+    of more than LONGEST_CHECKED characters.
     """
-    if _MAYBE_OTHER_QUOTES.search(text):
+    if len(text) > LONGEST_CHECKED or _MAYBE_OTHER_QUOTES.search(text):
         return ""
-    text, offset = text.lstrip(), 0
-    while 0 <= offset < len(text):
+    text, offset, before = text.lstrip(), 0, " "
+    while offset < len(text):
+        if text.startswith("\\\n", offset):  # the line goes on
+            offset += 2
+            continue
         character = text[offset]
-        if character == "\n" or (character == "#" and text[offset - 1 : offset].strip(" \t;&|()") == ""):
+        if character == "\n" or (character == "#" and before in " \t;&|()"):
             return ""
         following = _SKIP.get(character, _skip_one)(text, offset, 0)
         if following < 0:
             return character if character in "'\"" else ""
-        offset = following
+        offset, before = following, character
     return ""
 
 
