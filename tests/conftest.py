@@ -5,6 +5,7 @@ import contextlib
 import functools
 import gc
 import itertools
+import logging
 import os
 import signal
 import sys
@@ -37,6 +38,18 @@ hypothesis.settings.register_profile(
     max_examples=budgets.examples(budgets.DEFAULT),
 )
 hypothesis.settings.load_profile("project")
+
+
+@pytest.fixture(autouse=True)
+def own_log() -> Iterator[None]:
+    """What a command logs to the standard error of its test: the next test's is another one."""
+    root = logging.getLogger()
+    before, level = set(root.handlers), root.level
+    yield
+    for handler in set(root.handlers) - before:
+        if type(handler) is logging.StreamHandler:  # pytest's own are subclasses
+            root.removeHandler(handler)
+            root.setLevel(level)
 
 
 @pytest.fixture(scope="module")
