@@ -17,7 +17,7 @@ _BARE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+", re.ASCII)
 _RAW_BYTES = re.compile("([\udc80-\udcff]+)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _EXPANSION = re.compile(r"\$\{(?!\w+\})", re.ASCII)
-LONGEST_CHECKED = 10_000
+MAX_CHECKED = 10_000
 """Characters: looking at each takes a microsecond, and planning has a limit."""
 _MAYBE_OTHER_QUOTES = re.compile(r"<<|`|\$[({']")
 _OPERATORS = frozenset("\n;&|<>()")
@@ -87,9 +87,9 @@ def open_quote(text: str) -> str:
 
     A shell that is given this text runs nothing of it. Later lines are not looked at: what comes before them
     runs. Nor is what has substitutions or here-documents, in which quotes may mean something else, nor a text
-    of more than LONGEST_CHECKED characters.
+    of more than MAX_CHECKED characters.
     """
-    if len(text) > LONGEST_CHECKED or _MAYBE_OTHER_QUOTES.search(text):
+    if len(text) > MAX_CHECKED or _MAYBE_OTHER_QUOTES.search(text):
         return ""
     text, offset, before = text.lstrip(), 0, " "
     while offset < len(text):

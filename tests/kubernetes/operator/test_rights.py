@@ -160,9 +160,9 @@ def interfere(api: Api, namespace: str) -> None:
     api.merge(service, {"spec": {"publishNotReadyAddresses": False}})
     until(lambda: api.get(service)["spec"].get("publishNotReadyAddresses"), "the edit to be undone")
     policy = f"/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies/mc-brokers"
-    selected = api.get(policy)["spec"]["podSelector"]
+    spec = api.get(policy)["spec"]
     api.merge(policy, {"spec": {"podSelector": {"matchLabels": {"app": "another"}}}})
-    until(lambda: api.get(policy)["spec"]["podSelector"] == selected, "whom it selects to be as before")
+    until(lambda: api.get(policy)["spec"] == spec, "the policy to be as before")
     resource_path = f"/apis/batch/v1/namespaces/{namespace}/jobs/mc"
     uid = api.get(resource_path)["metadata"]["uid"]
     api.delete(resource_path, propagationPolicy="Background")
@@ -282,7 +282,6 @@ def token_secret(api: Api, namespace: str) -> dict[str, Any]:
 def replaced(api: Api, namespace: str, made: dict[str, Any]) -> None:
     """Wait until the token for jobs is another one, the others are as before, and that is noted."""
     budget = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/mc-lead"
-
     until(lambda: "jobs=2" in api.get(budget)["metadata"]["annotations"][ANNOTATION_TOKENS], "the note")
     data = token_secret(api, namespace)["data"]
     assert {name for name in data if data[name] != made["data"][name]} == {"jobs.token"}
