@@ -74,10 +74,9 @@ class Team:
         team = cls(worker.number, _key(worker.credentials.token if worker.credentials else offers[0]), host)
         team.addresses = dict(enumerate(pmi.exchange(team.address)))
         pmi.close()
-        if (
-            team.number != FIRST
-        ):  # so that it notices the end of the first one, though neither has sent anything
-            with contextlib.suppress(OSError, TeamError), team._sending:  # which may be over by now
+        if team.number != FIRST:
+            # It notices the end of the first one then, though neither has sent anything. That may be over.
+            with contextlib.suppress(OSError, TeamError), team._sending:
                 team._connection(FIRST)
         return team
 

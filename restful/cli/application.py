@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from restful.app import create_app
@@ -41,6 +41,7 @@ class ApplicationSettings:
     proxies: Sequence[str] = ()
     """Addresses whose X-Forwarded-For is believed."""
     providers: LoginProviders = field(default_factory=LoginProviders)
+    """They also decide how long sessions live."""
     limits: Settings = field(default_factory=Settings)
     specs: tuple[ClusterSpec, ...] = ()
     """The clusters that it serves from its start to its end."""
@@ -60,8 +61,9 @@ class Application:
 def application(database: Database, master: MasterKey, settings: ApplicationSettings) -> Application:
     """Return the application over an open database."""
     providers = settings.providers
+    own = replace(settings.identity, session_lifetime=providers.session_lifetime)
     identities = open_identities(
-        database, settings.identity, time.time, master, providers.authenticators, settings.logged_in
+        database, own, time.time, master, providers.authenticators, settings.logged_in
     )
     services = open_services(
         database, master.derived("jobs"), identities.authority, identities, settings.limits,

@@ -77,9 +77,7 @@ async def compose(
     master = load_master_key(directory.master_key)
     await migrate(directory.database, SCHEMA)
     database = await open_database(directory.database, SCHEMA)
-    own = IdentitySettings(
-        issuer=endpoint.address(port), no_auth=not endpoint.login, session_lifetime=providers.session_lifetime
-    )
+    own = IdentitySettings(issuer=endpoint.address(port), no_auth=not endpoint.login)
     settings = ApplicationSettings(own, endpoint.names, endpoint.proxies, providers, specs=specs)
     made = application(database, master, settings)
     await _grant_everyone(made.identities)

@@ -151,13 +151,11 @@ class _Replica:
 
     def _of_application(self, port: int) -> ApplicationSettings:
         settings = self._settings
-        providers = login_providers.load(settings.logins)
-        issuer = settings.endpoint.address(port)
         return ApplicationSettings(
-            identity=IdentitySettings(issuer=issuer, session_lifetime=providers.session_lifetime),
+            identity=IdentitySettings(issuer=settings.endpoint.address(port)),
             names=names_of(settings),
             proxies=settings.endpoint.proxies,
-            providers=providers,
+            providers=login_providers.load(settings.logins),
             logged_in=self._measurements.logged_in,
         )
 
