@@ -23,6 +23,7 @@ class OutgoingLines:
         self._wake = wake
         self._lock = threading.Lock()
         self._lines: deque[bytes] = deque()
+        self._was_full = False
         self.size = 0
         """Bytes."""
 
@@ -38,8 +39,19 @@ class OutgoingLines:
             was_empty = not self.size
             self._lines.append(line)
             self.size += len(line)
+            self._was_full = self._was_full or self.is_full
         if was_empty:
             self._wake()
+
+    def has_drained(self) -> bool:
+        """Return whether it has room again since it was full, once each time.
+
+        It may become full and have room again while its sender sends: who is to read on waits for this.
+        """
+        with self._lock:
+            drained = self._was_full and not self.is_full
+            self._was_full = self._was_full and not drained
+        return drained
 
     def refuse(self, number: int, errnum: int, text: str) -> None:
         """Add the refusal of a request, by its number."""

@@ -92,11 +92,10 @@ class _Program:
     def _send(self) -> None:
         """Write what there is. While its reader is slow nothing else is done here."""
         while self._outbox.size:
-            was_full = self._outbox.is_full
             data = self._outbox.take(_CHUNK)
             while data:
                 data = data[os.write(self._output, data) :]
-            if was_full and not self._outbox.is_full:
+            if self._outbox.has_drained():
                 self._lines.drained()
 
     def break_off(self, why: str) -> None:

@@ -128,7 +128,6 @@ class _Upgraded:
 
     def _send(self) -> None:
         """Send what the connection takes. What TLS has begun to send must be offered again as it is."""
-        was_full = self._outbox.is_full
         while True:
             self._sending = self._sending or self._outbox.take(_CHUNK)
             if not self._sending:
@@ -139,7 +138,7 @@ class _Upgraded:
                 break
             self._sending = self._sending[count:]
             self._progress = self._spoken = time.monotonic()
-        if was_full and not self._outbox.is_full:
+        if self._outbox.has_drained():
             self._lines.drained()
 
     def _check(self, now: float) -> None:

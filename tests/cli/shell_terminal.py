@@ -17,7 +17,7 @@ from minicluster.embedded.client import readable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-DEADLINE = 60.0
+DEADLINE = 240.0
 """Seconds, on a busy machine."""
 _QUESTIONS = {b"\x1b[6n": b"\x1b[1;1R", b"\x1b[c": b"\x1b[?6c", b"\x1b[0c": b"\x1b[?6c"}
 """What a shell asks a terminal, and the answers: fish waits for them."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
-SECONDS = 60.0
+SECONDS = 240.0
 """In which it must have started, and have ended."""
 
 

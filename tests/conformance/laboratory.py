@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 HOSTS = ("mc-0", "mc-1")
 BY_LEAD = ("lead", "lead-handle")
-DEADLINE = 20.0
+DEADLINE = 60.0
 SORTED_JSON = Path(__file__).with_name("sorted_json.py")
 R = {
     "version": 1,

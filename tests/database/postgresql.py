@@ -32,7 +32,7 @@ SETTINGS = {
     "max_connections": "40",
     "shared_buffers": "16MB",
 }
-SECONDS = 60.0
+SECONDS = 240.0
 # Its standard input ends with the process that started it.
 REMOVE = """\
 cat >/dev/null

@@ -16,7 +16,7 @@ from tests.devcluster.access import Access
 from tests.devcluster.errors import ApiError
 
 Object = dict[str, Any]
-SECONDS = 30.0
+SECONDS = 120.0
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 BROKEN = (ConnectionError, http.client.HTTPException, OSError)

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 MOUNTS = Path("/proc/self/mounts")
-SECONDS = 10.0  # for the kernel to end what was killed
+SECONDS = 60.0  # for the kernel to end what was killed
 COPIED = ("cpuset.cpus", "cpuset.mems")  # a group of version 1 takes no process before these are set
 
 

@@ -40,7 +40,7 @@ REDUCED: dict[str, Callable[[Object], Any]] = {
 }
 NODE = re.compile(r"node-\d+")
 GATHERING = 0.01  # seconds in which further changes are waited for: pods start, and end, many at once
-SECONDS = 5.0  # for the network plug-in to say what it has to
+SECONDS = 60.0  # for the network plug-in to say what it has to
 
 
 @dataclass

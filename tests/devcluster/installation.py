@@ -15,7 +15,7 @@ from tests.devcluster.lookup import Programs
 from tests.devcluster.processes import Guardian
 from tests.devcluster.waiting import until
 
-READY_SECONDS = 90.0  # it takes 3 s; a machine that also builds something takes longer
+READY_SECONDS = 300.0  # it takes 3 s; a machine that also builds something takes longer
 
 
 @dataclass(frozen=True, slots=True)

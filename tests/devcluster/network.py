@@ -31,7 +31,7 @@ SLOTS = range(100)
 NUMBERS = range(1, 51)  # of nodes: pods' networks are 10.x.1.0 and up, the nodes' addresses 10.x.0.11 and up
 CABLE = "uplink"
 FOLDERS = "/usr/sbin:/sbin"  # of programs; PATH may lack them
-SECONDS = 20.0
+SECONDS = 120.0
 # A node forwards; what passes its bridge is looked at too; and who is refused hears of it each time.
 SWITCHES = """
 cd /proc/sys/net

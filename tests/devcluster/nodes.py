@@ -27,7 +27,7 @@ from tests.devcluster.node_link import Link
 from tests.devcluster.processes import Guardian
 from tests.devcluster.waiting import until
 
-SECONDS = 60.0  # to be Ready: it takes 3 s; a machine that also builds something takes longer
+SECONDS = 240.0  # to be Ready: it takes 3 s; a machine that also builds something takes longer
 PIDS = "io.kubernetes.container.name"
 # The first process of a node. It adopts what others leave behind (shims), and collects it when it ends.
 FIRST = """

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-SECONDS = 10.0
+SECONDS = 60.0
 PAUSE = 0.05
 TRY_AGAIN = 11  # of the specification's error codes
 VERSIONS = {"cniVersion": "1.0.0", "supportedVersions": ["0.4.0", "1.0.0"]}

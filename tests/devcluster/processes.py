@@ -19,7 +19,7 @@ PROGRAM = Path(__file__).with_name("guardian.py")
 SOCKET = "guardian"
 LOG_LINES = 15  # of a failed program's log, quoted in the error
 TIMEOUT = 10.0  # seconds for a program to end by itself
-SECONDS = 30.0  # for an answer: the guardian may wait TIMEOUT for a program before it
+SECONDS = 120.0  # for an answer: the guardian may wait TIMEOUT for a program before it
 
 
 class OpenFile(Protocol):

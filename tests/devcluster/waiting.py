@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
-SECONDS = 60.0  # what takes tens of milliseconds takes that long on a machine that does ten other things
+SECONDS = 240.0  # what takes tens of milliseconds takes that long on a machine that does ten other things
 INTERVAL = 0.02  # seconds between two polls at first: a control plane's steps take tens of milliseconds
 MAX_INTERVAL = 0.1  # what has taken seconds is polled less often: each poll is work for the API server
 PAUSES = 3  # a poll is followed by so many times what it took: what many wait for is to have the machine

@@ -23,7 +23,7 @@ from tests.ports import free_port
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 
 
 def wait_for(condition: Callable[[], object], what: str, deadline: float = DEADLINE) -> object:

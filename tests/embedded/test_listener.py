@@ -11,7 +11,7 @@ from broker_config.formats.bootstrap import lead_host
 from minicluster.embedded.execution import listener
 from minicluster.embedded.execution.listener import TcpListener
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 class Callers:

@@ -15,7 +15,7 @@ from minicluster.kube_client.served_connections import PlainServer, ServedConnec
 from tests.operator import virtual_time
 
 HEAD = b"GET / HTTP/1.1\r\nHost: x\r\n"
-DEADLINE = 20.0
+DEADLINE = 60.0
 
 
 class Transport(asyncio.Transport):

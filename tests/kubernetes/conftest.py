@@ -58,7 +58,7 @@ NEEDS = {
     "nodes": (),  # what they need besides is in `rack.supplies`, where it is clear that there can be any
 }
 NODES = 4
-TIMEOUT = 400  # seconds for a test on nodes that asks for no other
+TIMEOUT = 1200  # seconds for a test on nodes that asks for no other
 # What `--one-plane` leaves out: tests with these fixtures, and on nodes all but these files.
 FURTHER = {"oldest_plane", "helm", "metrics_client", "metrics_server", "keda_programs"}
 FIRST_ON_NODES = {"test_bring_up.py", "test_ends.py"}

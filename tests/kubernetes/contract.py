@@ -27,7 +27,7 @@ SERVERS = ("memory", "real")
 T = TypeVar("T")
 Object = dict[str, Any]
 SOMEBODY = "somebody"
-SECONDS = 30.0
+SECONDS = 120.0
 POLL_INTERVAL = 0.02
 """Seconds."""
 

@@ -33,7 +33,7 @@ RIGHTS = {
     "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings",
 }
-SECONDS = 90.0  # what takes one on a quiet machine takes long where an operator is started again and again
+SECONDS = 300.0  # what takes one on a quiet machine takes long where an operator is started again and again
 OWNED = (
     "/apis/batch/v1/namespaces/{}/jobs",
     "/api/v1/namespaces/{}/pods",

@@ -27,7 +27,7 @@ PORT = 8443  # of a pod, for users
 SELECTOR = f"app.kubernetes.io/name={NAME}"
 SECRETS = f"/api/v1/namespaces/{NAMESPACE}/secrets"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
-SECONDS = 120.0  # it takes 5 s; a machine that does other things as well takes longer
+SECONDS = 300.0  # it takes 5 s; a machine that does other things as well takes longer
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.devcluster import Api, until
 
-SECONDS = 60.0  # a pod runs within 2 s; a machine that does other things as well takes longer
+SECONDS = 240.0  # a pod runs within 2 s; a machine that does other things as well takes longer
 
 
 @dataclass(frozen=True, slots=True)

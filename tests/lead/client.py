@@ -16,7 +16,7 @@ from tests.lead.keys import NAME
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 def until(condition: Callable[[], Any], what: str) -> Any:

@@ -14,7 +14,7 @@ from minicluster.lead_server.status_snapshot import StatusSnapshot
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 class Instance:

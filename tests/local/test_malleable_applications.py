@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ELASTIC = [f"--setattr=user.elastic.{each}" for each in ("min=1", "max=4", "malleable=true")]
-TIMEOUT = 100.0
+TIMEOUT = 400.0
 
 
 def _nodes(machine: Machine, job: str) -> int:

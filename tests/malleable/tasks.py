@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-DEADLINE = 60.0
+DEADLINE = 240.0
 """Seconds within which a played instance does what a test waits for."""
 
 

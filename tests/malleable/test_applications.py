@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.malleable.played import Played
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-TIMEOUT = 60.0
+TIMEOUT = 240.0
 
 
 def program(name: str) -> Path:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.malleable.played import Played
 
-TIMEOUT = 60.0
+TIMEOUT = 240.0
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from minicluster.operator.controller import Controller
 from tests.operator import stub_api_server
 
 WHERE = "/apis/flux-framework.org/v1alpha2/namespaces/team/miniclusters/mc"
-DEADLINE = 20.0
+DEADLINE = 60.0
 STORED = "kopf.zalando.org/last-handled-configuration"
 METADATA: list[Any] = [
     pytest.param({}, id="nothing"),

@@ -1,6 +1,6 @@
 """What planning costs: a light document keeps the event loop for a moment, a heavy one stays within limits.
 
-Limits are an operator's own, and the worker is a real process.
+Limits of CPU time are an operator's own, and the worker is a real process.
 """
 
 import asyncio
@@ -20,7 +20,8 @@ from tests.operator.world import World, world
 MAX_SECONDS = 0.1
 """CPU time of the event loop for one document: it renews a Lease, and serves others."""
 TIMES = 3
-LATEST = 60.0
+LATEST = 400.0
+"""For all heavy documents, where other processes take most of the machine."""
 NAMES = {name: f"case-{number}" for number, name in enumerate(cases())}
 LIGHT = {name: item for name, item in cases().items() if not weight.is_heavy(item)}
 HEAVY = {name: item for name, item in cases().items() if name not in LIGHT}
@@ -67,7 +68,7 @@ async def judged(items: dict[str, Item], limits: WorkerLimits) -> dict[str, Item
 @pytest.fixture(scope="module")
 def found() -> dict[str, Item]:
     """The conditions of all heavy documents."""
-    return asyncio.run(judged(HEAVY, WorkerLimits()))
+    return asyncio.run(judged(HEAVY, WorkerLimits(seconds=60.0)))
 
 
 @pytest.mark.parametrize("item", LIGHT.values(), ids=LIGHT)
@@ -76,6 +77,7 @@ def test_a_light_document_keeps_the_event_loop_for_a_moment(item: Item) -> None:
     assert min(thread_seconds(item) for _ in range(TIMES)) < MAX_SECONDS
 
 
+@pytest.mark.timeout(LATEST + 60)
 @pytest.mark.parametrize("name", HEAVY)
 def test_a_heavy_document_stays_within_the_limits(found: dict[str, Item], name: str) -> None:
     """It is accepted, or refused for what is wrong with it."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 OWN = ("start.sh", "broker.toml", "R")
 """What a pod of 0.1.0 keeps of its own where only its side files are replaced."""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.conformance.laboratory import Laboratory
 
-SECONDS = 60.0
+SECONDS = 240.0
 """In which a job must have ended."""
 
 

@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 HEAD = "       JOBID USER     NAME       ST NTASKS NNODES     TIME INFO"
 
 

@@ -11,7 +11,7 @@ from tests.kubernetes import operators
 from tests.kubernetes.live import Live
 from tests.kubernetes.operators import Operator, events
 
-SECONDS = 60.0
+SECONDS = 240.0
 # A job on one rank, whose output is the lead's; what runs it stays.
 JOB = (
     "id=$(flux submit --requires=rank:{rank} -N1"

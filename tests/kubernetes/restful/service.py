@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from restful.settings import Settings
     from tests.kubernetes.restful.fleet import Fleet
 
-SECONDS = 60.0
+SECONDS = 240.0
 
 
 @dataclass

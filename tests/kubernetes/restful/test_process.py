@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tests.devcluster.audit import Request
 
 PASSWORD = "canary-that-somebody-typed"
-SECONDS = 90.0
+SECONDS = 240.0
 COUNTERS = (
     'minicluster_rest_logins_total{result="denied"}',
     'minicluster_rest_requests_total{code="400",method="POST",route="/v2/oauth/token"}',

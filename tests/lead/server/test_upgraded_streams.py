@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minicluster.broker_link import lines_server, outgoing_lines, served_stream
+from minicluster.broker_link.outgoing_lines import OutgoingLines
 from minicluster.lead_server import instance_route
 from tests.lead.client import DEADLINE, until
 from tests.lead.lines_client import LinesClient
@@ -132,6 +133,31 @@ def test_a_client_who_takes_nothing_gets_nothing_read_and_is_sent_away(
         assert sum(each.handed_out for each in lead.broker.links) < 2000
     lead.server.connections.wait(DEADLINE)
     assert lead.log == []
+
+
+def test_a_stream_goes_on_where_its_client_was_behind_for_a_moment(
+    lead: Lead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits for him grows too long, and short again, while what came before it is being sent."""
+    monkeypatch.setattr(outgoing_lines, "FULL_BYTES", 1 << 16)
+    take = OutgoingLines.take
+    full: list[bool] = []
+
+    def late(outbox: OutgoingLines, least: int) -> bytes:
+        if outbox.size and not full:
+            for count in range(1, 20):
+                lead.broker.push({"count": count, "much": "x" * 10_000})
+            full.append(until(lambda: outbox.is_full, "the outbox is full"))
+        return take(outbox, least)
+
+    with LinesClient(lead.client, JOBS) as client:
+        client.line()
+        begin(client, 1, JOURNAL)
+        until(lambda: lead.broker.begun, "the stream")
+        monkeypatch.setattr(OutgoingLines, "take", late)
+        lead.broker.push({"count": 0})
+        assert [(client.line() or {})["payload"]["count"] for _ in range(20)] == list(range(20))
+        assert full == [True]
 
 
 def test_streams_that_need_a_thread_are_bounded(lead: Lead, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ __all__ = ["engine", "flux", "lay_out", "pods"]  # fixtures
 NAME = Name("team", "mc")
 UID = "uid-team-mc"
 V2 = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/team/miniclusters.flux-framework.org/mc/{}"
-SECONDS = 60.0
+SECONDS = 240.0
 
 
 def with_keys(lead: Pods, authority: LeadAuthority) -> Pods:

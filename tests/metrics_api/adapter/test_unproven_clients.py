@@ -14,7 +14,7 @@ from minicluster.kube_client.served_connections import UNPROVEN_BYTES, ServedCon
 from tests.devcluster.certificates import Pair
 from tests.metrics_api.adapter.test_server import HOST, JANE, PATH, Running, with_server
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 LIMIT = 8
 CLIENTS = 20
 FINE = b"HTTP/1.1 200 OK"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 C = f"/v2/clusters/{SHARED}"
 OFTEN = StreamLimits(access_interval=0.01, access_timeout=5.0)
-DEADLINE = 60.0
+DEADLINE = 240.0
 
 
 async def mismatches(here: Everything) -> AsyncIterator[str]:

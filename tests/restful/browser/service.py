@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tests.restful.page.service import Page
 
 T = TypeVar("T")
-SECONDS = 60.0
+SECONDS = 240.0
 LIMITS = StreamLimits(retry_delay=0.05)
 
 

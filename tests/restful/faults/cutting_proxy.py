@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 if TYPE_CHECKING:
     from random import Random
 
-SECONDS = 60.0
+SECONDS = 240.0
 HEAD_END = b"\r\n\r\n"
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-DEADLINE = 60.0
+DEADLINE = 240.0
 
 
 async def until(condition: Callable[[], object], what: str) -> None:

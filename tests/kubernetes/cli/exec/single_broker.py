@@ -11,7 +11,7 @@ READ = [
     {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
 ]
 WORK = {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get", "create"]}
-SECONDS = 60.0
+SECONDS = 240.0
 
 
 def document(name: str, image: str, command: str = "", **spec: Any) -> dict[str, Any]:
