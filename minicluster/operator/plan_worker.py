@@ -100,20 +100,27 @@ class PlanWorker:
         """Have the worker answer. Any exception leaves it in a state in which it must be ended."""
         if self._process is not None and self._process.returncode is not None:
             self._process = None  # it ended by itself, for no document's sake
-        process = self._process or await self._begin()
-        try:
-            async with asyncio.timeout(self._limits.seconds):
-                answer = await _exchange(process, pickle.dumps(request))
-        except TimeoutError:
-            limit = f"{self._limits.seconds:g} s"
-            raise PlanningLimitError(f"planning did not end within {limit} on this machine") from None
-        except (OSError, asyncio.IncompleteReadError):
-            raise await self._ended(process) from None
+        is_used = self._process is not None
+        answer = await self._exchanged(request)
+        if answer.out_of_memory and is_used:
+            await self._end()  # the memory that former documents have left in pieces counts for no other one
+            answer = await self._exchanged(request)
         if answer.out_of_memory:
             raise PlanningLimitError(f"planning took more than {self._limits.megabytes:g} MB")
         if answer.defect:
             raise RuntimeError(f"in the worker: {answer.defect}")
         return answer
+
+    async def _exchanged(self, request: PlanRequest) -> PlanAnswer:
+        process = self._process or await self._begin()
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                return await _exchange(process, pickle.dumps(request))
+        except TimeoutError:
+            limit = f"{self._limits.seconds:g} s"
+            raise PlanningLimitError(f"planning did not end within {limit} on this machine") from None
+        except (OSError, asyncio.IncompleteReadError):
+            raise await self._ended(process) from None
 
     async def _ended(self, process: Process) -> PlanningLimitError:
         """Return why a worker has ended that was to plan a document."""

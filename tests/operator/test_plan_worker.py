@@ -4,6 +4,7 @@ import asyncio
 import functools
 import os
 import signal
+from asyncio.subprocess import Process
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest
 
 from broker_config import curve
 from minicluster.document import DocumentError, validate
-from minicluster.operator import planned
+from minicluster.operator import plan_worker, planned
 from minicluster.operator.errors import PlanningLimitError, WorkerLostError
+from minicluster.operator.plan_messages import PlanAnswer
 from minicluster.operator.plan_worker import PlanWorker, WorkerLimits
 from minicluster.operator.planned import PlanInputs
 from minicluster.plan import FreshKeys, LeadKeys, Observed, Site, UnplannableError
@@ -142,6 +144,28 @@ def test_the_next_document_has_another_worker() -> None:
         return (await worker.read(item())).uid
 
     assert worked(course, megabytes=8.0) == "u"
+
+
+def test_what_former_documents_have_left_counts_for_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory that is in pieces lets one fail that is within its limit: it is asked of a new process."""
+    exchange = plan_worker._exchange
+    asked: list[int] = []
+
+    async def in_pieces(process: Process, request: bytes) -> PlanAnswer:
+        asked.append(process.pid)
+        is_third = len(asked) == 3
+        return PlanAnswer(out_of_memory=True) if is_third else await exchange(process, request)
+
+    monkeypatch.setattr(plan_worker, "_exchange", in_pieces)
+
+    async def course(worker: PlanWorker) -> None:
+        for _ in range(3):
+            assert (await worker.read(item())).uid == "u"
+
+    worked(course)
+    first, *_, last = asked
+    assert asked == [first, first, first, last]
+    assert first != last
 
 
 def test_a_reconcile_that_is_cancelled_ends_it() -> None:

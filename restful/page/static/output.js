@@ -120,7 +120,7 @@
   });
   jump.addEventListener("click", () => { lines.jump(); lines.list.focus(); });
   document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else connect(); });
-  document.addEventListener("htmx:afterSwap", () => {
+  document.addEventListener("htmx:afterSettle", () => {  // before it, what was swapped in takes no events
     if (element("status").dataset.state !== element("actions").dataset.state) refresh("actions");
   });
   setInterval(() => {

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from restful.store.users import UserRecord
     from tests.restful.browser.service import BrowserService
 
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=60_000)
 
 NOTE_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (event) =>
@@ -43,7 +43,7 @@ class Tabs:
         """Return a tab with a page, in which somebody is logged in or nobody."""
         context = self._browser.new_context(base_url=self._service.url, **options)
         self._contexts.append(context)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(60_000)
         if user is not None:
             context.add_cookies([self._service.cookie(user)])  # type: ignore[list-item]
         context.add_init_script(NOTE_VIOLATIONS)

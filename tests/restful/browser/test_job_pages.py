@@ -14,7 +14,7 @@ from tests.restful.browser.tabs import hide, log_in, shown_lines, violations_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.sync_api import Page, Route
+    from playwright.sync_api import APIResponse, Page, Route
 
     from restful.store.users import UserRecord
     from tests.restful.browser.service import BrowserService
@@ -78,6 +78,33 @@ def test_a_lost_connection_costs_no_line_and_doubles_none(
     tab.context.set_offline(False)
     status(tab).to_have_text("The job has ended: completed, exit code 0.")
     assert shown_lines(tab) == [f"line {number}" for number in range(1, 61)]
+
+
+def test_what_may_be_done_is_asked_for_again_where_it_came_late(
+    tabs: Tabs, service: BrowserService, alice: UserRecord, tmp_path: Path
+) -> None:
+    """A job begins, and has ended when the answer comes that had been asked for meanwhile."""
+    gate = tmp_path / "gate"
+    job = service.submit(alice, "sh", "-c", UNTIL, str(gate), urgency=0)
+    late: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        if late or route.request.headers.get("hx-target") != "actions":
+            route.continue_()
+        else:
+            late.append((route, route.fetch()))
+
+    tab = tabs.open(alice, job.path)
+    expect(tab.locator("#status .state")).to_have_text("on hold")
+    tab.route(f"**{job.path}", hold)
+    service.run(service.page.services.jobs.urgency(job.principal, "mc", job.plain, 16))
+    expect(tab.locator("#status .state")).to_have_text("running")
+    gate.touch()
+    expect(tab.locator("#status .state")).to_have_text("completed")
+    expect(tab.locator("#actions")).to_be_visible()
+    [(route, answer)] = late
+    route.fulfill(response=answer)
+    expect(tab.locator("#actions")).to_be_hidden()
 
 
 def stdout(number: int | None = None, **data: object) -> str:
