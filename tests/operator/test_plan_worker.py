@@ -151,12 +151,12 @@ def test_what_former_documents_have_left_counts_for_no_other(monkeypatch: pytest
     exchange = plan_worker._exchange
     asked: list[int] = []
 
-    async def in_pieces(process: Process, request: bytes) -> PlanAnswer:
+    async def fragmented(process: Process, request: bytes) -> PlanAnswer:
         asked.append(process.pid)
         is_third = len(asked) == 3
         return PlanAnswer(out_of_memory=True) if is_third else await exchange(process, request)
 
-    monkeypatch.setattr(plan_worker, "_exchange", in_pieces)
+    monkeypatch.setattr(plan_worker, "_exchange", fragmented)
 
     async def course(worker: PlanWorker) -> None:
         for _ in range(3):
