@@ -13,6 +13,7 @@ import pytest
 
 from minicluster.broker_link import lines_server, outgoing_lines, served_stream
 from minicluster.broker_link.outgoing_lines import OutgoingLines
+from minicluster.broker_link.own_threads import OwnThread, OwnThreads
 from minicluster.lead_server import instance_route
 from tests.lead.client import DEADLINE, until
 from tests.lead.lines_client import LinesClient
@@ -170,13 +171,23 @@ def test_streams_that_need_a_thread_are_bounded(lead: Lead, monkeypatch: pytest.
         assert client.line() == {"id": 3, "errnum": errno.EAGAIN, "errstr": limit}
 
 
-def test_a_thread_that_is_free_takes_the_next_stream(lead: Lead) -> None:
+def test_a_thread_that_is_free_takes_the_next_stream(lead: Lead, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is free once its client has the end, a moment later."""
+    give_back = OwnThreads.give_back
+    free: list[OwnThread] = []
+
+    def noted(threads: OwnThreads, thread: OwnThread) -> None:
+        give_back(threads, thread)
+        free.append(thread)
+
+    monkeypatch.setattr(OwnThreads, "give_back", noted)
     with LinesClient(lead.client, JOBS) as client:
         client.line()
         for number in range(1, 6):
             begin(client, number, JOURNAL)
             client.send({"id": number, "cancel": True})
             assert client.line() == {"id": number, "errnum": errno.ENODATA, "errstr": "No data available"}
+            until(lambda number=number: len(free) == number, "the thread to be free")
         assert len(lead.broker.links) == 2
 
 
