@@ -33,8 +33,8 @@ demo: $(VENV)/.ready
 PURE := tests/broker_config tests/document tests/malleable tests/metrics_api/numbers tests/plan tests/queue_policies
 # Tests type `make` as people do: not as part of this one.
 PYTEST := env -u MAKEFLAGS $(BIN)/python -m pytest --dist loadfile --durations=30 --durations-min=10
-# More workers than cores: tests on a cluster, or with brokers, wait some of their time. Each worker has control planes
-# of its own, which take a tenth of a core while nobody asks them.
+# More workers than cores: tests on a cluster, or with brokers, wait some of their time. With one more no core is idle;
+# further ones, each with control planes of its own, would only make all of them late.
 REST = $(PYTEST) -n $(shell expr $$(nproc) + 1) $(PURE:%=--ignore=%)
 test: test-pure
 	@$(REST) --one-plane

