@@ -1,9 +1,12 @@
 """What the operator creates, and applies from its first change on, loses nothing by that (decision 0044)."""
 
+from http import HTTPStatus
+
 import pytest
 
 from minicluster import document
 from minicluster import plan as planning
+from minicluster.kube_client.errors import ApiError
 from minicluster.kube_client.resources import RESOURCES
 from minicluster.operator import observation
 from minicluster.plan import Site
@@ -29,11 +32,21 @@ def changed(item: Object, **labels: str) -> Object:
 
 
 async def adopt(server: Server, item: Object) -> None:
-    """Have what was created count as applied."""
-    about = observation.dependent(item["kind"], await found(server, item))
-    assert about.creation is not None
-    operations = observation.adoption(about.creation, about.version)
-    await server.api.patch(RESOURCES[item["kind"]], server.namespace, about.key.name, operations)
+    """Have what was created count as applied, once the server's own controllers leave it alone."""
+
+    async def adopted() -> bool:
+        about = observation.dependent(item["kind"], await found(server, item))
+        assert about.creation is not None
+        operations = observation.adoption(about.creation, about.version)
+        try:
+            await server.api.patch(RESOURCES[item["kind"]], server.namespace, about.key.name, operations)
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+            return False  # a controller wrote the status in between: the operator comes again then, too
+        return True
+
+    await server.until(adopted)
 
 
 async def found(server: Server, item: Object) -> Object:
