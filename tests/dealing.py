@@ -111,13 +111,13 @@ class Dealer(LoadFileScheduling):
         super()._assign_work_unit(node)
 
     def _reschedule(self, node: WorkerController) -> None:
-        if node.shutting_down:
-            return
-        if not self._open_to(node):
-            node.shutdown()
         # A worker needs to know what follows the test that it runs, and no more than that.
-        elif self._pending_of(self.assigned_work[node]) <= 1:
+        if node.shutting_down or self._pending_of(self.assigned_work[node]) > 1:
+            return
+        if self._open_to(node):
             self._assign_work_unit(node)
+        else:
+            node.shutdown()
 
     def _had(self, node: WorkerController) -> set[Cluster]:
         """Return what the files that a worker was given run on."""
