@@ -164,6 +164,8 @@ class PlanWorker:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+            with suppress(OSError):  # asked for, or asyncio would log that nobody did
+                await process.stdin.wait_closed()  # type: ignore[union-attr]  # a pipe
 
 
 async def _exchange(process: Process, request: bytes) -> PlanAnswer:

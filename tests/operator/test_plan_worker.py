@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import gc
 import os
 import signal
 from asyncio.subprocess import Process
@@ -113,6 +114,24 @@ def test_what_takes_more_than_it_may_ends_the_worker(limits: dict[str, float], m
         return str(caught.value)
 
     assert worked(course, **limits) == message
+
+
+def test_one_that_ends_while_it_is_sent_a_document_leaves_nothing_in_the_log() -> None:
+    """Whoever plans is told once. asyncio keeps the broken pipe, too, for whoever would wait for its end."""
+
+    async def course(worker: PlanWorker) -> list[str]:
+        logged: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, about: logged.append(about["message"]))
+        await worker.read(item())
+        assert worker.pid is not None
+        os.kill(worker.pid, signal.SIGSTOP)  # it takes no more of the document than fits into the pipe
+        asyncio.get_running_loop().call_later(0.1, os.kill, worker.pid, signal.SIGKILL)
+        with pytest.raises(PlanningLimitError, match="was ended by signal 9"):
+            await worker.read(costly())
+        gc.collect()
+        return logged
+
+    assert worked(course) == []
 
 
 def test_the_limits_of_an_operator() -> None:
