@@ -169,14 +169,22 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 def _allowed(request: Request) -> list[str]:
-    """Return the methods that are offered at a request's path (RFC 9110 section 10.2.1)."""
-    return [
+    """Return the methods that are offered at a request's path (RFC 9110 section 10.2.1).
+
+    At one that stands in the document as it is (/v1/jobs/submit) no others are: what a pattern such as
+    /v1/jobs/{id} offers there is for a job of that name.
+    """
+    offered = [
         method
         for method in METHODS
         if any(
             each.matches({**request.scope, "method": method})[0] is Match.FULL for each in request.app.routes
         )
     ]
+    operations = document(request.app)["paths"].get(request.url.path)
+    if operations is None:
+        return offered
+    return [each for each in offered if ("get" if each == "HEAD" else each.lower()) in operations]
 
 
 async def _database(request: Request, error: Exception) -> Response:

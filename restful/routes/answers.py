@@ -71,11 +71,15 @@ def answers(model: type[BaseModel] | None, *types: str, status: int = 200, words
     return {status: good, **problems(*ALWAYS, *types)}
 
 
-def body_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the description of a JSON body, for `openapi_extra`; `components` adds what it refers to."""
+def body_schema(model: type[BaseModel], *, optional: bool = False) -> dict[str, Any]:
+    """Return the description of a JSON body, for `openapi_extra`; `components` adds what it refers to.
+
+    Optional: as `body` is asked for it.
+    """
     BODIES.add(model)
     reference = {"$ref": f"#/components/schemas/{model.__name__}"}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": reference}}}}
+    content = {"application/json": {"schema": reference}}
+    return {"requestBody": {"required": not optional, "content": content}}
 
 
 def query_schema(model: type[BaseModel]) -> dict[str, Any]:

@@ -222,7 +222,7 @@ _ACTS = (*WITH_BODY, "ended", "conflict", "busy", "instance-away", "instance-ref
     "/jobs/{id}/cancel",
     status_code=202,
     summary="Cancel a job",
-    openapi_extra=body_schema(schema.GivenReason),
+    openapi_extra=body_schema(schema.GivenReason, optional=True),
     responses=answers(JobView, *_ACTS, status=202, words="The instance was asked to cancel it."),
 )
 async def cancel(request: Request, cluster: str, id: JobId, principal: Canceling) -> Response:  # noqa: A002 - the path's name
@@ -236,7 +236,7 @@ async def cancel(request: Request, cluster: str, id: JobId, principal: Canceling
     "/jobs/{id}/kill",
     status_code=202,
     summary="Send a signal to a job",
-    openapi_extra=body_schema(schema.Kill),
+    openapi_extra=body_schema(schema.Kill, optional=True),
     responses=answers(JobView, *_ACTS, status=202, words="The signal is on its way."),
 )
 async def kill(request: Request, cluster: str, id: JobId, principal: Canceling) -> Response:  # noqa: A002 - the path's name

@@ -44,7 +44,7 @@ class TokenRequest(RequestBody):
 
     name: str = Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")
     scopes: frozenset[str] = Field(min_length=1, max_length=20)
-    expires_in: int | None = Field(default=None, ge=60)
+    expires_in: int | None = Field(default=None, ge=60, strict=True)
     """Seconds; 90 days if it is left out."""
 
 

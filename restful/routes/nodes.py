@@ -110,7 +110,7 @@ _ACTS = (*WITH_BODY, "conflict", "busy", "instance-away", "instance-refused")
     "/{host}/drain",
     status_code=204,
     summary="Drain a node",
-    openapi_extra=body_schema(GivenReason),
+    openapi_extra=body_schema(GivenReason, optional=True),
     responses=answers(None, *_ACTS, status=204, words="It gets no new work; jobs there go on."),
 )
 async def drain(request: Request, cluster: str, host: Host, principal: Draining) -> Response:

@@ -129,7 +129,7 @@ async def start(request: Request, cluster: str, queue: QueueName, principal: Man
     "/queues/{queue}/stop",
     status_code=204,
     summary="Stop a queue",
-    openapi_extra=body_schema(GivenReason),
+    openapi_extra=body_schema(GivenReason, optional=True),
     responses=answers(None, *_ACTS, status=204, words="It starts no more jobs; what runs goes on."),
 )
 async def stop(request: Request, cluster: str, queue: QueueName, principal: Managing) -> Response:

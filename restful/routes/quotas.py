@@ -31,9 +31,10 @@ router = APIRouter(prefix="/v2", tags=["quotas"])
 UsersReader = Annotated[Principal, Depends(requires("users:read"))]
 UsersManager = Annotated[Principal, Depends(requires("users:manage"))]
 JobsReader = Annotated[Principal, Depends(requires("jobs:read"))]
-LimitCount = Annotated[int | None, Field(ge=0, le=2**31 - 1)]
-NodeSeconds = Annotated[FiniteFloat | None, Field(ge=0)]
-Window = Annotated[FiniteFloat, Field(ge=DAY, le=3660 * DAY)]
+# Strict: neither a text nor a truth value is a number.
+LimitCount = Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)] | None
+NodeSeconds = Annotated[FiniteFloat, Field(ge=0, strict=True)] | None
+Window = Annotated[FiniteFloat, Field(ge=DAY, le=3660 * DAY, strict=True)]
 
 
 class QuotaRequest(RequestBody):

@@ -59,7 +59,7 @@ class ClientRequest(RequestBody):
     role: Role = Role.USER
     display: DisplayName = ""
     scopes: frozenset[str] = Field(min_length=1, max_length=20)
-    expires_in: int | None = Field(default=None, ge=60)
+    expires_in: int | None = Field(default=None, ge=60, strict=True)
     """Seconds; 90 days if it is left out."""
 
 

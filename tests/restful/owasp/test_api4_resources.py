@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +108,28 @@ def test_each_route_refuses_a_body_that_is_none(tmp_path: Path, name: str) -> No
             return wrong
 
     assert within(work()) == {}
+
+
+def test_a_route_misses_the_body_that_the_document_requires(tmp_path: Path) -> None:
+    """And does without one that it does not require."""
+
+    async def work() -> tuple[dict[Any, int], Counter[bool]]:
+        async with opened(tmp_path) as here:
+            wrong, tried = {}, Counter[bool]()
+            for operation in operations(here):
+                if "requestBody" not in operation.content or operation.key[1].startswith("/v1"):
+                    continue
+                required = operation.content["requestBody"].get("required", False)
+                sent = await sent_to(here, operation.key, await shown(here, asker_of(operation.key)))
+                answer = await here.ask(replace(sent, body=None, form=None, data=b""))
+                tried[required] += 1
+                if (answer.status in {400, 422}) != required:
+                    wrong[operation.key] = answer.status
+            return wrong, tried
+
+    wrong, tried = within(work())
+    assert (wrong, tried[False]) == ({}, 4)
+    assert tried[True] > 10
 
 
 def _scope(path: str, headers: Mapping[str, str], query: str = "") -> dict[str, Any]:

@@ -85,6 +85,22 @@ def test_no_other_method_does_what_a_route_refuses(tmp_path: Path) -> None:
     assert within(work()) == {}
 
 
+def test_a_refused_method_names_those_of_the_document(tmp_path: Path) -> None:
+    """A path may fit the pattern of another one, too: GET of /v1/jobs/submit is that of a job."""
+
+    async def work() -> dict[str, set[str]]:
+        async with opened(tmp_path) as here:
+            headers, wrong = bearer((await shown(here, Asker.ADMIN)).bearer), {}
+            for path, found in here.app.openapi()["paths"].items():
+                answer = await here.ask(Sent("OPTIONS", path.replace("{", "").replace("}", ""), headers))
+                allowed = set(answer.headers["allow"].split(", ")) - {"HEAD"}
+                if (answer.status, allowed) != (405, {method.upper() for method in found}):
+                    wrong[path] = allowed
+            return wrong
+
+    assert within(work()) == {}
+
+
 def test_a_header_does_not_change_the_method(tmp_path: Path) -> None:
     async def work() -> set[int]:
         async with opened(tmp_path) as here:

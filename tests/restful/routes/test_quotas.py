@@ -91,6 +91,8 @@ WRONG: dict[str, tuple[Mapping[str, Any], str, str]] = {
     ),
     "fewer than none": ({"jobs": -1}, "/jobs", "Input should be greater than or equal to 0"),
     "an hour": ({"window": 3600}, "/window", "Input should be greater than or equal to 86400"),
+    "a text": ({"nodes": "3"}, "/nodes", "Input should be a valid integer"),
+    "a truth value": ({"node_seconds": False}, "/node_seconds", "Input should be a valid number"),
     "no window": ({"window": None}, "/window", "Input should be a valid number"),
     "what is not known": ({"running": 1}, "/running", "is not known here"),
 }  # fmt: skip
