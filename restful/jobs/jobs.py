@@ -146,9 +146,9 @@ class JobService:
 
         Of his own jobs a user sets up to 16; `jobs:urgency` is for any urgency of any job.
         """
-        _, scopes = await self._parts.access.cluster(principal, cluster_name, "jobs:cancel")
+        cluster, scopes = await self._parts.access.cluster(principal, cluster_name, "jobs:cancel")
         if "jobs:urgency" in scopes:
-            job = await self._parts.visibility.any_job(principal, cluster_name, text, "jobs:urgency")
+            job = await self._parts.visibility.any_job(principal, cluster, text)
         else:
             job = await self._parts.visibility.job(principal, cluster_name, text, "jobs:cancel")
             if urgency > USERS_URGENCY:

@@ -64,9 +64,11 @@ class Visibility:
                 found[text] = None
         return found
 
-    async def any_job(self, principal: Principal, cluster_name: str, text: str, scope: str) -> Visible:
-        """Return a job, somebody else's too, for a scope that is about everybody's. Raises as `job` does."""
-        cluster, _ = await self._access.cluster(principal, cluster_name, scope)
+    async def any_job(self, principal: Principal, cluster: ServedCluster, text: str) -> Visible:
+        """Return a job, somebody else's too: the caller has seen to a scope that is about everybody's.
+
+        Raises HttpProblem "not-found".
+        """
         found = (await self._found(principal, cluster, [text]))[text]
         if found is None:
             raise absent(text)

@@ -23,6 +23,7 @@ _NEXT = re.compile(r"/(?!/)[!-\[\]-~]*")
 """A path of this origin: in printable ASCII, without a second slash first, and without a backslash, which
 browsers take for a slash. A tab or a line's end, which they leave out, is none of it."""
 MAX_NEXT = 2000
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
 
 
 class SentForm:
@@ -103,7 +104,7 @@ def days(form: SentForm) -> int:
 def number(text: str) -> int | str:
     """Return the number that a field's text is; any other text as it is, which no model accepts."""
     digits = text.strip()
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 10 else digits[:20]
+    return int(digits) if _NUMBER.fullmatch(digits) else digits[:20]
 
 
 def next_path(text: str) -> str:

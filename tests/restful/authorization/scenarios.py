@@ -26,11 +26,14 @@ OFTEN = StreamLimits(access_interval=0.01, access_timeout=5.0)
 DEADLINE = 240.0
 
 
-async def mismatches(here: Everything) -> AsyncIterator[str]:
-    """Yield what is not as it must be, at clusters with the tenancy `shared`."""
+async def mismatches(here: Everything, deadline: float = DEADLINE) -> AsyncIterator[str]:
+    """Yield what is not as it must be, at clusters with the tenancy `shared`.
+
+    A stream that must end and has not done so within `deadline` seconds goes on.
+    """
     if not await keys_are_apart(here):
         yield "an Idempotency-Key of somebody else leads to his job"
-    async for each in open_streams(here):
+    async for each in open_streams(here, deadline):
         yield each
 
 
@@ -83,13 +86,13 @@ CHANGES: tuple[Change, ...] = (
 """What is taken away, of whom, while he reads whose job where; and whether his stream must end."""
 
 
-async def open_streams(here: Everything) -> AsyncIterator[str]:
+async def open_streams(here: Everything, deadline: float) -> AsyncIterator[str]:
     """Yield which streams go on that must end, and the reverse."""
     usual, here.instances[SHARED].endless = here.app.state.services, True
     here.app.state.services = replace(here.services, streams=streams(OFTEN))
     try:
         for change in CHANGES:
-            ended = await _ends(here, change)
+            ended = await _ends(here, change, deadline)
             if ended is not change[-1]:
                 yield f"without {change[0]} the stream of {change[3]} {'ends' if ended else 'goes on'}"
     finally:
@@ -97,7 +100,7 @@ async def open_streams(here: Everything) -> AsyncIterator[str]:
         here.app.state.services, here.instances[SHARED].endless = usual, False
 
 
-async def _ends(here: Everything, change: Change) -> bool:
+async def _ends(here: Everything, change: Change, deadline: float) -> bool:
     """Return whether a stream ends once something is taken away."""
     _, reader, owner, path, take, must_end = change
     user = here.users[reader]
@@ -113,7 +116,7 @@ async def _ends(here: Everything, change: Change) -> bool:
             while not (answer.status and answer.body):
                 await asyncio.sleep(0.001)
         await take(here, user, token)
-        await asyncio.wait([asking], timeout=DEADLINE if must_end else 20 * OFTEN.access_interval)
+        await asyncio.wait([asking], timeout=deadline if must_end else 20 * OFTEN.access_interval)
         return asking.done()
     finally:
         asking.cancel()

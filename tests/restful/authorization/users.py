@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from restful.identity import personal_tokens, token_answers, token_format, web_sessions
+from restful.identity import access_tokens, personal_tokens, token_answers, token_format, web_sessions
 from restful.identity.caller import Caller
 from restful.identity.personal_tokens import TokenWish
 from restful.identity.principal import Role
@@ -161,13 +161,15 @@ async def shown_by(identities: Identities, asker: Asker, user: UserRecord) -> Sh
     if asker in BY_LOGIN:
         async with identities.database.read() as connection:
             now = await users.by_id(connection, user.id) or user
-        if asker is Asker.OUTDATED:
-            then = replace(now, epoch=now.epoch - 1)
-            bearer = await identities.access_token(then, session.session, BY_ROLE[user.role], "matrix")
-            return replace(session, bearer=bearer)
         answer = await token_answers.after_login(identities, now, BY_ROLE[user.role], CALLER)
         if asker is Asker.ENDED:
             await token_answers.revoke(identities, answer.refresh, CALLER)
+        if asker is Asker.OUTDATED:  # its login goes on
+            public, time = await identities.keys.public(), identities.now()
+            login = access_tokens.verify(answer.access, public, identities.audience, time).session
+            then = replace(now, epoch=now.epoch - 1)
+            outdated = await identities.access_token(then, login, BY_ROLE[user.role], "matrix")
+            return replace(session, bearer=outdated)
         return replace(session, bearer=answer.access)
     own = {Asker.READER: READ_ONLY, Asker.NARROW: frozenset({"tokens"})}.get(asker)
     return replace(session, bearer=(await add_token(identities, user, own, **changed))[1])

@@ -5,7 +5,6 @@ CHECKS = {
     "visibility": {"job", "many", "any_job"},
     "principal": {"may"},
     "found": {"may"},
-    "again": {"may"},
     "": {
         *("requires", "owner_of", "require_login", "require_scopes", "at_cluster", "effective"),
         *(
@@ -42,7 +41,7 @@ ELSEWHERE = {
     ("identity/token_answers.py", "revoke_family"): "ends the family of the refresh token itself",
     ("jobs/submit.py", "by_key"): "in the list as what it asks",
     ("routes/me.py", "of_user"): "in the list as what it asks",
-    ("jobs/jobs.py", "any_job"): "the same",
+    ("jobs/jobs.py", "any_job"): "in the list as the scope that is seen to before it",
     ("routes/queues.py", "may"): "what it counts by checks again",
     ("routes/me.py", "requires"): "any token will do",
     ("routes/access.py", "_active"): "of logins: to disable a user ends them as well",

@@ -24,19 +24,6 @@ class Mutant(NamedTuple):
 
 SCENARIOS = "scenarios"
 """As the routes of a mutant: what one request does not show is tried first."""
-UNCHECKED = """
-
-def _unchecked(access, name):
-    from restful.errors import HttpProblem
-    from restful.identity.scopes import SCOPES
-
-    found = access._clusters.get(name)
-    if found is None:
-        raise HttpProblem("not-found", f"there is no cluster {name[:100]!r}")
-    return found, SCOPES
-"""
-
-
 JOBS = "jobs/jobs.py"
 AT_CLUSTERS = [
     Mutant("clusters/access.py", "if cluster is None or not scopes:", "if cluster is None:", "nodes"),
@@ -131,12 +118,6 @@ AT_JOBS = [
         "why",
     ),
     Mutant(
-        "jobs/visibility.py",
-        "cluster, _ = await self._access.cluster(principal, cluster_name, scope)",
-        "cluster, _ = _unchecked(self._access, cluster_name)",
-        "urgency",
-    ),
-    Mutant(
         JOBS,
         'cluster, scopes = await self._parts.access.cluster(principal, cluster_name, "jobs:submit")\n'
         "        spec = await checked(self._parts, principal, (cluster, scopes), submission)\n        order",
@@ -154,8 +135,9 @@ AT_JOBS = [
     ),
     Mutant(
         JOBS,
-        '_, scopes = await self._parts.access.cluster(principal, cluster_name, "jobs:cancel")\n        if',
-        "_, scopes = _unchecked(self._parts.access, cluster_name)\n        if",
+        'cluster, scopes = await self._parts.access.cluster(principal, cluster_name, "jobs:cancel")\n'
+        "        if",
+        "cluster, scopes = _unchecked(self._parts.access, cluster_name)\n        if",
         "urgency",
     ),
     Mutant(JOBS, 'if "jobs:urgency" in scopes:', "if True:", "urgency"),
@@ -164,7 +146,7 @@ AT_JOBS = [
         JOBS,
         'job = await self._parts.visibility.job(principal, cluster_name, text, "jobs:cancel")\n'
         "            if urgency",
-        'job = await self._parts.visibility.any_job(principal, cluster_name, text, "jobs:cancel")\n'
+        'job = await _of_anybody(self._parts, principal, cluster_name, text, "jobs:cancel")\n'
         "            if urgency",
         "urgency",
     ),
@@ -183,14 +165,14 @@ AT_JOBS = [
     Mutant(
         JOBS,
         'job = await self._parts.visibility.job(principal, cluster_name, text, "jobs:read")',
-        'job = await self._parts.visibility.any_job(principal, cluster_name, text, "jobs:read")',
+        'job = await _of_anybody(self._parts, principal, cluster_name, text, "jobs:read")',
         "why",
     ),
     Mutant(
         JOBS,
         'job = await self._parts.visibility.job(principal, cluster_name, text, "jobs:cancel")\n'
         "        await self._parts.control.cancel",
-        'job = await self._parts.visibility.any_job(principal, cluster_name, text, "jobs:cancel")\n'
+        'job = await _of_anybody(self._parts, principal, cluster_name, text, "jobs:cancel")\n'
         "        await self._parts.control.cancel",
         "/cancel",
     ),
@@ -198,14 +180,14 @@ AT_JOBS = [
         JOBS,
         'job = await self._parts.visibility.job(principal, cluster_name, text, "jobs:cancel")\n'
         "        await self._parts.control.kill",
-        'job = await self._parts.visibility.any_job(principal, cluster_name, text, "jobs:cancel")\n'
+        'job = await _of_anybody(self._parts, principal, cluster_name, text, "jobs:cancel")\n'
         "        await self._parts.control.kill",
         "/kill",
     ),
     Mutant(
         JOBS,
         'job = await parts.visibility.job(principal, cluster.name, text, "jobs:read")',
-        'job = await parts.visibility.any_job(principal, cluster.name, text, "jobs:read")',
+        "job = await parts.visibility.any_job(principal, cluster, text)",
         "#behind",
     ),
     Mutant(
@@ -273,8 +255,18 @@ TOKENS = [
         'READS = requires("", stream=True)',
         "/events",
     ),
-    Mutant("routes/live.py", "if not again.may(SCOPE):", "if False:", SCENARIOS),
-    Mutant("routes/live.py", "return again.user == principal.user", "return True", SCENARIOS),
+    Mutant(
+        "routes/live.py",
+        "await services.following.check(await principal_of(request, stream=True), *what)",
+        "await principal_of(request, stream=True)",
+        SCENARIOS,
+    ),
+    Mutant(
+        "routes/live.py",
+        "await services.following.check(await principal_of(request, stream=True), *what)",
+        "await services.following.check(principal, *what)",
+        SCENARIOS,
+    ),
     Mutant(ACCESS, "if scope and not found.may(scope):", "if False:", "/v2/users"),
     Mutant(ACCESS, "if not stated and identities.settings.no_auth:", "if not stated:", "/v2/me"),
     Mutant(
