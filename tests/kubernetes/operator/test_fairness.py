@@ -1,4 +1,4 @@
-"""Many MiniClusters of one namespace hold those of another one up by some, not by all."""
+"""Many MiniClusters of one namespace hold those of another one up by a few, not by all."""
 
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,8 @@ from tests.devcluster import Api, ControlPlane
 from tests.kubernetes import operators
 
 CROWD = 120
+MAX_BEFORE = 40
+"""Some 16 are worked on at a time, and what is added later comes later."""
 SECRETS = "/api/v1/namespaces/{}/secrets"
 NO_PODS = {
     "apiVersion": "v1",
@@ -17,7 +19,7 @@ NO_PODS = {
     "spec": {"hard": {"pods": "0"}},
 }
 HEAVY = {"containers": [{"image": "example.org/app:1", "command": "`\n" * 20_000, "batch": True}]}
-SPECS = {"light": ({}, CROWD), "heavy": (HEAVY, 16)}
+SPECS = {"light": ({}, CROWD, MAX_BEFORE), "heavy": (HEAVY, 16, 6)}
 
 
 def made(api: Api, namespace: str) -> dict[str, int]:
@@ -30,14 +32,14 @@ def made(api: Api, namespace: str) -> dict[str, int]:
     return firsts
 
 
-@pytest.mark.parametrize(("spec", "crowd"), SPECS.values(), ids=SPECS)
+@pytest.mark.parametrize(("spec", "crowd", "max_before"), SPECS.values(), ids=SPECS)
 def test_few_of_a_crowd_are_made_before_those_of_other_namespaces(
-    plane: ControlPlane, namespace: str, tmp_path: Path, spec: dict[str, Any], crowd: int
+    plane: ControlPlane, namespace: str, tmp_path: Path, spec: dict[str, Any], crowd: int, max_before: int
 ) -> None:
     """The operator begins with all of them, as one that has just taken over does.
 
     16 are worked on at a time, and 2 heavy ones. Some more come before the last in the list, as the operator
-    hears of it after all others: how many, nobody can say of a busy machine. Without turns it is all of them.
+    hears of it after all others. Without turns it is all of them.
     """
     api = plane.api
     others = (f"a-{namespace}", f"z-{namespace}")  # the first and the last in a list of all
@@ -60,4 +62,4 @@ def test_few_of_a_crowd_are_made_before_those_of_other_namespaces(
         api.delete(f"/api/v1/namespaces/{each}")
     before = sum(version < latest for version in made(api, namespace).values())
     print(f"{before} of {crowd} were made before")
-    assert before <= crowd // 2
+    assert before <= max_before
