@@ -1,14 +1,12 @@
 """The worker process for heavy documents: it starts for the first, is limited, and is replaced once ended."""
 
 import asyncio
-import functools
 import gc
 import os
 import signal
 from asyncio.subprocess import Process
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -21,7 +19,7 @@ from minicluster.operator.plan_messages import PlanAnswer
 from minicluster.operator.plan_worker import PlanWorker, WorkerLimits
 from minicluster.operator.planned import PlanInputs
 from minicluster.plan import FreshKeys, LeadKeys, Observed, Site, UnplannableError
-from tests.devcluster import until
+from tests.devcluster.waiting import SECONDS
 from tests.operator.cases import document
 from tests.operator.field_sets import Object
 
@@ -55,10 +53,6 @@ def worked(course: Callable[[PlanWorker], Awaitable[T]], **limits: float) -> T:
             await worker.close()
 
     return asyncio.run(work())
-
-
-def is_gone(pid: int) -> bool:
-    return not Path(f"/proc/{pid}").exists()
 
 
 def test_it_plans_as_the_operator_itself_does() -> None:
@@ -146,11 +140,12 @@ def test_it_ends_when_it_is_idle() -> None:
     async def course(worker: PlanWorker) -> None:
         for end in (None, signal.SIGKILL):
             await worker.read(item())
-            pid = worker.pid
-            assert pid is not None
+            process = worker._process
+            assert process is not None
             if end:
-                os.kill(pid, end)
-            await asyncio.to_thread(until, functools.partial(is_gone, pid), "the worker's end")
+                os.kill(process.pid, end)
+            async with asyncio.timeout(SECONDS):
+                await process.wait()
         await worker.read(item())
 
     worked(course, idle_seconds=0.2)

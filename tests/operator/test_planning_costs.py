@@ -1,10 +1,12 @@
 """What planning costs: a light document keeps the event loop for a moment, a heavy one stays within limits.
 
-Limits of CPU time and memory are an operator's own, and the worker is a real process.
+Memory is limited as an operator's own, and the worker is a real process. CPU time is weighed against that of
+reading a TOML array beside it: where others share a core, a second of it is less than one.
 """
 
 import asyncio
 import time
+import tomllib
 
 import pytest
 
@@ -26,9 +28,11 @@ NAMES = {name: f"case-{number}" for number, name in enumerate(cases())}
 LIGHT = {name: item for name, item in cases().items() if not weight.is_heavy(item)}
 HEAVY = {name: item for name, item in cases().items() if name not in LIGHT}
 OVER_LIMIT = "PlanningLimitExceeded"
-INVALID = {"batch", "variables of 32 containers", "claims"}
-DEAREST = "batch and TOML hosts"
-"""It is invalid as well, but takes 0.8 s: on a slower machine it is over the limit."""
+INVALID = {"batch", "batch and TOML hosts", "variables of 32 containers", "claims"}
+ARRAY = f"a = [{'1,' * 100_000}]"
+MOST = 8.0
+"""Readings of `ARRAY` in an operator's second on a quiet machine, where the dearest document takes 0.75 s."""
+LENIENT = WorkerLimits(cpu_seconds=10.0, seconds=60.0)
 
 
 def thread_seconds(item: Item) -> float:
@@ -38,6 +42,17 @@ def thread_seconds(item: Item) -> float:
     begin = time.thread_time()
     run(item)
     return time.thread_time() - begin
+
+
+def readings(item: Item) -> float:
+    """Return the CPU time of reading and planning a document, in readings of `ARRAY` at the same time."""
+    begin = time.thread_time()
+    tomllib.loads(ARRAY)
+    middle = time.thread_time()
+    taken = thread_seconds(item)
+    end = time.thread_time()
+    tomllib.loads(ARRAY)
+    return 2 * taken / (middle - begin + time.thread_time() - end)
 
 
 def valid(here: World, name: str) -> Item:
@@ -68,7 +83,7 @@ async def judged(items: dict[str, Item], limits: WorkerLimits) -> dict[str, Item
 @pytest.fixture(scope="module")
 def found() -> dict[str, Item]:
     """The conditions of all heavy documents."""
-    return asyncio.run(judged(HEAVY, WorkerLimits(seconds=60.0)))
+    return asyncio.run(judged(HEAVY, LENIENT))
 
 
 @pytest.mark.parametrize("item", LIGHT.values(), ids=LIGHT)
@@ -77,14 +92,17 @@ def test_a_light_document_keeps_the_event_loop_for_a_moment(item: Item) -> None:
     assert min(thread_seconds(item) for _ in range(TIMES)) < MAX_SECONDS
 
 
+@pytest.mark.parametrize("item", HEAVY.values(), ids=HEAVY)
+def test_a_heavy_document_takes_less_than_an_operators_second(item: Item) -> None:
+    """The least of three times, in readings of an array."""
+    assert min(readings(item) for _ in range(TIMES)) < MOST
+
+
 @pytest.mark.timeout(LATEST + 60)
 @pytest.mark.parametrize("name", HEAVY)
-def test_a_heavy_document_stays_within_the_limits(found: dict[str, Item], name: str) -> None:
+def test_a_heavy_document_stays_within_the_memory(found: dict[str, Item], name: str) -> None:
     """It is accepted, or refused for what is wrong with it."""
-    expected = {"Invalid" if name in {*INVALID, DEAREST} else "Accepted"}
-    if name in {DEAREST, "batch"}:  # 0.75 s of CPU time, and more where other processes share the core
-        expected.add(OVER_LIMIT)
-    assert found[name]["reason"] in expected, found[name]["message"]
+    assert found[name]["reason"] == ("Invalid" if name in INVALID else "Accepted"), found[name]["message"]
 
 
 def test_one_that_takes_more_is_reported_in_its_own_status() -> None:
