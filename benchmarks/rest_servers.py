@@ -189,6 +189,7 @@ async def _add_jobs(directory: StateDirectory, owner: str, count: int) -> None:
                 ncores=4,
                 duration=3600.0,
                 t_submit=now - 30.0 * (count - number),
+                t_listed=now - 30.0 * (count - number),
                 t_run=now - 30.0 * (count - number) + 5,
                 t_cleanup=now - 30.0 * (count - number) + 60,
                 t_inactive=now - 30.0 * (count - number) + 61,

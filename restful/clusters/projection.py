@@ -72,6 +72,7 @@ def projected(before: JobRecord, job: Job, *, own: bool = False) -> JobRecord:
 
 def _reported(before: JobRecord, job: Job) -> JobRecord:
     exception = job.exception
+    t_submit = seconds(job.t_submit) or before.t_submit
     return replace(
         before,
         status=status_of(job.state, job.result),
@@ -84,7 +85,8 @@ def _reported(before: JobRecord, job: Job) -> JobRecord:
         ncores=_count(job.ncores) or before.ncores,
         duration=seconds(job.duration) or before.duration,
         expiration=seconds(job.expiration),
-        t_submit=seconds(job.t_submit) or before.t_submit,
+        t_submit=t_submit,
+        t_listed=before.t_listed or t_submit,
         t_run=seconds(job.t_run),
         t_cleanup=seconds(job.t_cleanup),
         t_inactive=seconds(job.t_inactive),

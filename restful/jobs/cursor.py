@@ -24,7 +24,7 @@ _POSITION = struct.Struct(">dq")
 class PagePosition(NamedTuple):
     """The last job of a page."""
 
-    t_submit: float
+    t_listed: float
     id: int
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, select, true, tuple_, union_all
 
 from broker_config.formats.job_states import JobResult, JobState, result_of, state_of
+from restful.clusters.projection import CLOCKS_DIFFER
 from restful.errors import FieldError, HttpProblem
 from restful.store.jobs import INACTIVE, JOBS, NOBODY, SELECTED, status_of
 
@@ -87,7 +88,7 @@ def page(
     if len(selects) == 1:
         return selects[0]
     union = union_all(*(select(each.subquery()) for each in selects)).subquery()
-    return select(union).order_by(union.c.t_submit.desc(), union.c.id.desc()).limit(limit)
+    return select(union).order_by(union.c.t_listed.desc(), union.c.id.desc()).limit(limit)
 
 
 def _arm(
@@ -102,8 +103,8 @@ def _arm(
     """Return the statement of one range of an index."""
     found = select(*SELECTED).where(condition(cluster, filters, statuses, sqlite=sqlite))
     if behind is not None:
-        found = found.where(tuple_(JOBS.c.t_submit, JOBS.c.id) < tuple_(behind.t_submit, behind.id))
-    return found.order_by(JOBS.c.t_submit.desc(), JOBS.c.id.desc()).limit(limit)
+        found = found.where(tuple_(JOBS.c.t_listed, JOBS.c.id) < tuple_(*behind))
+    return found.order_by(JOBS.c.t_listed.desc(), JOBS.c.id.desc()).limit(limit)
 
 
 def condition(
@@ -122,9 +123,9 @@ def condition(
     if filters.queue:
         wanted.append(JOBS.c.queue == filters.queue)
     if filters.since:
-        wanted.append(JOBS.c.t_submit >= filters.since)
+        wanted += [JOBS.c.t_submit >= filters.since, JOBS.c.t_listed >= filters.since - CLOCKS_DIFFER]
     if filters.until:
-        wanted.append(JOBS.c.t_submit < filters.until)
+        wanted += [JOBS.c.t_submit < filters.until, JOBS.c.t_listed < filters.until + CLOCKS_DIFFER]
     return and_(true(), *wanted)
 
 

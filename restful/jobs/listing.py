@@ -84,7 +84,7 @@ class JobListing:
         if len(rows) <= limit:
             return Page(rows, None)
         last = rows[limit - 1]
-        return Page(rows[:limit], self._cursors.write(PagePosition(last.t_submit, last.id), texts))
+        return Page(rows[:limit], self._cursors.write(PagePosition(last.t_listed, last.id), texts))
 
     async def records(
         self, cluster: ServedCluster, wanted: filters.Filters, behind: PagePosition | None, limit: int

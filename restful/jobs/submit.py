@@ -221,6 +221,7 @@ class Submitter:
         record = JobRecord(
             cluster.id, row.instance, jobid, row.user, row.id, status=jobs.SUBMITTED, name=name, queue=queue,
             bank=bank, urgency=order.urgency, nnodes=row.nodes, duration=row.seconds, t_submit=now,
+            t_listed=now,
         )  # fmt: skip
         await note(
             self._context, cluster, row, record if job is None else projected(record, job, own=cluster.own)

@@ -44,6 +44,7 @@ JOBS = Table(
     Column("duration", Double, nullable=False),
     Column("expiration", Double, nullable=False),
     Column("t_submit", Double, nullable=False),
+    Column("t_listed", Double, nullable=False),
     Column("t_run", Double, nullable=False),
     Column("t_cleanup", Double, nullable=False),
     Column("t_inactive", Double, nullable=False),
@@ -57,7 +58,7 @@ JOBS = Table(
     Column("restart_of", BigInteger),
     Column("charged_until", Double, nullable=False),
 )
-_ORDER = (JOBS.c.t_submit, JOBS.c.id)
+_ORDER = (JOBS.c.t_listed, JOBS.c.id)
 # A page of a listing is a range of one of these: by owner or not, by status, name or queue or not.
 _INDEXES = tuple(
     Index(f"ix_job_{whose}_{what}", JOBS.c.cluster, *owner, *column, *_ORDER)
@@ -98,6 +99,8 @@ class JobRecord:
     duration: float = 0.0
     expiration: float = 0.0
     t_submit: float = 0.0
+    t_listed: float = 0.0
+    """Its `t_submit` as first known here. It does not change: listings keep their order between pages."""
     t_run: float = 0.0
     t_cleanup: float = 0.0
     t_inactive: float = 0.0
@@ -133,7 +136,7 @@ class JobRecord:
 
 NAMES = tuple(each.name for each in fields(JobRecord))
 _KEY = (JOBS.c.cluster, JOBS.c.instance, JOBS.c.id)
-_OWNED = ("cluster", "instance", "id", "owner", "request", "bank", "restart_of")
+_FIXED = ("cluster", "instance", "id", "owner", "request", "bank", "restart_of", "t_listed")
 """What the journal does not change: it knows no owners, and a submit may have noted one meanwhile."""
 SELECTED = tuple(JOBS.c[name] for name in NAMES)
 
@@ -154,10 +157,10 @@ def values(found: JobRecord) -> dict[str, Any]:
 
 
 async def put(connection: AsyncConnection, records: Iterable[JobRecord]) -> None:
-    """Write jobs, new ones and known ones; of these all but the owner."""
+    """Write jobs, new ones and known ones; of these all but the owner and the place in listings."""
     rows = [values(each) for each in records]
     if rows:
-        await connection.execute(_upsert(connection.dialect.name, exclude=_OWNED), rows)
+        await connection.execute(_upsert(connection.dialect.name, exclude=_FIXED), rows)
 
 
 async def submitted(connection: AsyncConnection, found: JobRecord) -> None:
@@ -213,7 +216,7 @@ async def of_requests(connection: AsyncConnection, row_ids: Collection[str]) -> 
 async def latest(connection: AsyncConnection, cluster: str, instance: str, limit: int) -> list[JobRecord]:
     """Return the jobs of an instance that were submitted last."""
     mine = (JOBS.c.cluster == cluster) & (JOBS.c.instance == instance)
-    found = select(*SELECTED).where(mine).order_by(JOBS.c.t_submit.desc(), JOBS.c.id.desc()).limit(limit)
+    found = select(*SELECTED).where(mine).order_by(JOBS.c.t_listed.desc(), JOBS.c.id.desc()).limit(limit)
     return [record(row) for row in await connection.execute(found)]
 
 

@@ -84,6 +84,7 @@ def upgrade() -> None:
         sa.Column("duration", sa.Double(), nullable=False),
         sa.Column("expiration", sa.Double(), nullable=False),
         sa.Column("t_submit", sa.Double(), nullable=False),
+        sa.Column("t_listed", sa.Double(), nullable=False),
         sa.Column("t_run", sa.Double(), nullable=False),
         sa.Column("t_cleanup", sa.Double(), nullable=False),
         sa.Column("t_inactive", sa.Double(), nullable=False),
@@ -99,20 +100,20 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("cluster", "id", "instance", name=op.f("pk_job")),
     )
     with op.batch_alter_table("job", schema=None) as batch_op:
-        batch_op.create_index("ix_job_all_name", ["cluster", "name", "t_submit", "id"], unique=False)
-        batch_op.create_index("ix_job_all_queue", ["cluster", "queue", "t_submit", "id"], unique=False)
-        batch_op.create_index("ix_job_all_status", ["cluster", "status", "t_submit", "id"], unique=False)
-        batch_op.create_index("ix_job_all_time", ["cluster", "t_submit", "id"], unique=False)
+        batch_op.create_index("ix_job_all_name", ["cluster", "name", "t_listed", "id"], unique=False)
+        batch_op.create_index("ix_job_all_queue", ["cluster", "queue", "t_listed", "id"], unique=False)
+        batch_op.create_index("ix_job_all_status", ["cluster", "status", "t_listed", "id"], unique=False)
+        batch_op.create_index("ix_job_all_time", ["cluster", "t_listed", "id"], unique=False)
         batch_op.create_index(
-            "ix_job_owner_name", ["cluster", "owner", "name", "t_submit", "id"], unique=False
+            "ix_job_owner_name", ["cluster", "owner", "name", "t_listed", "id"], unique=False
         )
         batch_op.create_index(
-            "ix_job_owner_queue", ["cluster", "owner", "queue", "t_submit", "id"], unique=False
+            "ix_job_owner_queue", ["cluster", "owner", "queue", "t_listed", "id"], unique=False
         )
         batch_op.create_index(
-            "ix_job_owner_status", ["cluster", "owner", "status", "t_submit", "id"], unique=False
+            "ix_job_owner_status", ["cluster", "owner", "status", "t_listed", "id"], unique=False
         )
-        batch_op.create_index("ix_job_owner_time", ["cluster", "owner", "t_submit", "id"], unique=False)
+        batch_op.create_index("ix_job_owner_time", ["cluster", "owner", "t_listed", "id"], unique=False)
         batch_op.create_index("ix_job_request", ["request"], unique=False)
 
     op.create_table(

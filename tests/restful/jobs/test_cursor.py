@@ -27,7 +27,7 @@ def test_a_cursor_of_other_filters_is_refused(
 ) -> None:
     cursor = CURSORS.write(position, mine)
     if mine == others:
-        assert math.isfinite(CURSORS.read(cursor, others).t_submit)
+        assert math.isfinite(CURSORS.read(cursor, others).t_listed)
         return
     with pytest.raises(HttpProblem, match="with the same filters as before"):
         CURSORS.read(cursor, others)
