@@ -22,6 +22,7 @@ from minicluster.instance.records import (
     Resources,
     ResourceSubset,
 )
+from tests.devcluster.waiting import SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +49,7 @@ class Jobs:
 
     def wait(self, jobid: int, timeout: float | None = None) -> Job:
         """Return one, once all are released."""
-        self.released.wait(10)
+        self.released.wait(SECONDS)
         return self.get(jobid)
 
     @contextlib.contextmanager
@@ -57,7 +58,7 @@ class Jobs:
         if jobid in self.broken:
             raise InstanceGone("the broker ended")
         assert follow
-        self.released.wait(10)
+        self.released.wait(SECONDS)
         yield iter([OutputChunk(jobid, 0, jobid % 3, "stdout", b"line\n")])
 
 

@@ -13,6 +13,7 @@ from minicluster.instance.errors import InstanceGone, RequestRefused, WaitTimeou
 from minicluster.instance.links.flux import FluxEndpoint
 from minicluster.instance.links.lines import CREDIT
 from minicluster.instance.links.shared import SharedLinks
+from tests.devcluster.waiting import SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,7 +108,7 @@ def test_closing_a_stream_wakes_its_reader(links: SharedLinks) -> None:
     reader = threading.Thread(target=lambda: rest.extend(stream))
     reader.start()
     stream.close()
-    reader.join(5)
+    reader.join(SECONDS)
     assert (rest, reader.is_alive()) == ([], False)
     links.close()
 

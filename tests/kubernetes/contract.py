@@ -295,7 +295,7 @@ async def gone(server: Server, resource: Resource, name: str) -> bool:
 async def watched_events(server: Server, selection: Selection, version: str, count: int) -> list[WatchEvent]:
     """Return the first events after a version, but for bookmarks."""
     events: list[WatchEvent] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(SECONDS):
         stream = server.api.watch(selection, version)
         async for event in stream:
             if event.type != "BOOKMARK":

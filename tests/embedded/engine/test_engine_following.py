@@ -12,6 +12,7 @@ import pytest
 
 from minicluster.embedded.errors import RpcError
 from minicluster.embedded.jobs import output_limit
+from tests.devcluster.waiting import SECONDS
 
 
 def _follow(bench: Any, job: int, path: str, later: Any = lambda: None, **more: Any) -> list[dict[str, Any]]:
@@ -28,7 +29,7 @@ def _follow(bench: Any, job: int, path: str, later: Any = lambda: None, **more: 
         for _ in range(5):
             await asyncio.sleep(0)
         later()
-        await asyncio.wait_for(watching, 5)
+        await asyncio.wait_for(watching, SECONDS)
         return found
 
     return asyncio.run(scenario())
