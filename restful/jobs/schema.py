@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from broker_config.formats import durations
+from restful.request_model import RequestModel
 
 MAX_COUNT = 1_000_000
 """Tasks, nodes, cores: more than any machine has, and small enough for every counter."""
@@ -39,12 +40,6 @@ TimeLimit = Annotated[
     BeforeValidator(_seconds, json_schema_input_type=float | str),
     Field(ge=0, le=MAX_DURATION, allow_inf_nan=False),
 ]
-
-
-class RequestModel(BaseModel):
-    """What comes from outside: fields that are not known are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ElasticRange(RequestModel):

@@ -4,12 +4,13 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Response
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr
 
 from restful.identity import devices, personal_tokens, session_changes, user_changes
 from restful.identity.personal_tokens import TokenWish
 from restful.identity.principal import Principal
 from restful.identity.scopes import at_cluster, stronger, write
+from restful.request_model import RequestModel
 from restful.routes.access import CallerHere, IdentitiesHere, requires
 from restful.routes.parameters import ObjectId
 from restful.routes.times import utc
@@ -24,13 +25,7 @@ TokensScope = Annotated[Principal, Depends(requires("tokens"))]
 NO_STORE = {"Cache-Control": "no-store"}
 
 
-class RequestBody(BaseModel):
-    """A request's body: a member that is not known is an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PasswordChange(RequestBody):
+class PasswordChange(RequestModel):
     """One's own password."""
 
     current: SecretStr = Field(max_length=1024)
@@ -39,7 +34,7 @@ class PasswordChange(RequestBody):
     """Whether one's personal tokens are revoked as well: who knew the old password may have made one."""
 
 
-class TokenRequest(RequestBody):
+class TokenRequest(RequestModel):
     """A personal token."""
 
     name: str = Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")
@@ -48,7 +43,7 @@ class TokenRequest(RequestBody):
     """Seconds; 90 days if it is left out."""
 
 
-class DeviceDecision(RequestBody):
+class DeviceDecision(RequestModel):
     """What the user answers to a device's code."""
 
     user_code: str = Field(max_length=20)

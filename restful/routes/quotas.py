@@ -13,10 +13,10 @@ from restful.identity.principal import Principal
 from restful.jobs import quota_changes, reserved
 from restful.jobs.quota import DAY, Quota
 from restful.jobs.quota_changes import NewQuota
+from restful.request_model import RequestModel
 from restful.routes.access import requires
 from restful.routes.admission import services_of
 from restful.routes.answers import WITH_BODY, answers, json_answer
-from restful.routes.me import RequestBody
 from restful.routes.parameters import NO_NUL, ClusterQuery, ObjectId
 from restful.store import quotas
 from restful.store.groups import EVERY_CLUSTER
@@ -37,7 +37,7 @@ NodeSeconds = Annotated[FiniteFloat, Field(ge=0, strict=True)] | None
 Window = Annotated[FiniteFloat, Field(ge=DAY, le=3660 * DAY, strict=True)]
 
 
-class QuotaRequest(RequestBody):
+class QuotaRequest(RequestModel):
     """A quota of a user, of each member of a group, or of everyone if neither is named."""
 
     cluster: str = Field(
@@ -63,7 +63,7 @@ class QuotaRequest(RequestBody):
         return NewQuota(self.cluster, limits, self.user, self.group)
 
 
-class QuotaPatch(RequestBody):
+class QuotaPatch(RequestModel):
     """Limits that shall be otherwise: null takes one away, one that is left out stays."""
 
     jobs: LimitCount = None

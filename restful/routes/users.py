@@ -13,8 +13,9 @@ from restful.identity.personal_tokens import TokenWish
 from restful.identity.principal import Principal, Role
 from restful.identity.scopes import GrantRole, write
 from restful.identity.user_changes import NewUser, UserChange
+from restful.request_model import RequestModel
 from restful.routes.access import IdentitiesHere, requires
-from restful.routes.me import NO_STORE, RequestBody
+from restful.routes.me import NO_STORE
 from restful.routes.parameters import NO_NUL, AfterQuery, ClusterQuery, LimitQuery, ObjectId
 from restful.routes.times import utc
 from restful.store import groups, users
@@ -30,7 +31,7 @@ DisplayName = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$
 MailAddress = Annotated[str, Field(max_length=254, pattern=r"^[^@\s\x00-\x1f]+@[^@\s\x00-\x1f]+$")]
 
 
-class UserRequest(RequestBody):
+class UserRequest(RequestModel):
     """A user; without a password he logs in by a provider or a link."""
 
     name: UserName
@@ -40,7 +41,7 @@ class UserRequest(RequestBody):
     password: SecretStr | None = None
 
 
-class UserPatch(RequestBody):
+class UserPatch(RequestModel):
     """What of a user shall be otherwise."""
 
     role: Role | None = None
@@ -52,7 +53,7 @@ class UserPatch(RequestBody):
     """Whether his personal tokens stay good behind another password; else they are revoked."""
 
 
-class ClientRequest(RequestBody):
+class ClientRequest(RequestModel):
     """A service account."""
 
     name: UserName
@@ -63,13 +64,13 @@ class ClientRequest(RequestBody):
     """Seconds; 90 days if it is left out."""
 
 
-class GroupRequest(RequestBody):
+class GroupRequest(RequestModel):
     """A group."""
 
     name: UserName
 
 
-class GrantRequest(RequestBody):
+class GrantRequest(RequestModel):
     """A grant to a user or a group; to everyone if neither is named."""
 
     cluster: str = Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x20\x7f]+$")

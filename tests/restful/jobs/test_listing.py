@@ -39,8 +39,8 @@ async def report(database: Database) -> None:
     """Write what the instance says of its jobs."""
     async with database.write() as connection:
         before = await jobs.by_ids(connection, "C", "I", list(REPORTED))
-        told = [Job(each, JobState.SCHED, t_submit=time) for each, time in REPORTED.items()]
-        await jobs.put(connection, [projected(before[job.id], job) for job in told])
+        reported = [Job(each, JobState.SCHED, t_submit=time) for each, time in REPORTED.items()]
+        await jobs.put(connection, [projected(before[job.id], job) for job in reported])
 
 
 async def page(database: Database, wanted: Filters, behind: PagePosition | None = None) -> list[JobRecord]:
