@@ -7,13 +7,15 @@ each change waits for the interpreter, so that a transaction of ten statements t
 from __future__ import annotations
 
 import contextlib
+import threading
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from minicluster.database.channels import CHANGED
 from minicluster.database.engines import connecting
+from minicluster.database.errors import DatabaseError
 
 if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Sequence
 
     from sqlalchemy import Connection, CursorResult, Dialect, Engine, Executable, ScalarResult
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -52,22 +54,55 @@ class BlockingConnection:
         return self._connection.scalars(statement, parameters)
 
 
-def transaction(
-    engine: Engine, database: str, work: TransactionWork[T], info: dict[str, Any], abandoned: threading.Event
-) -> T:
-    """Return what a function returns, as one transaction with `info` at its connection.
+class TransactionPart:
+    """A function that has a transaction, and what came of it."""
 
-    This blocks. Raises what the function raises, DatabaseError, and Abandoned if that was set meanwhile.
+    def __init__(self, function: TransactionWork[Any]) -> None:
+        self.function = function
+        self.abandoned = threading.Event()
+        """Nobody waits for it any more."""
+        self.changed: set[str] = set()
+        """The channels that it has announced changes of."""
+        self.found: Any = None
+        """What it has returned."""
+        self.error: Exception | None = None
+        """What it has raised."""
+
+    def run(self, connection: Connection) -> None:
+        """Do it. Raises what the function raises, and Abandoned."""
+        connection.info[CHANGED] = self.changed
+        self.found = _result(self.function(cast("AsyncConnection", BlockingConnection(connection))))
+        if self.abandoned.is_set():
+            raise Abandoned
+
+    def run_beside_others(self, connection: Connection) -> None:
+        """Do it so that what it raises undoes this alone; raise DatabaseError where all of them are over."""
+        savepoint = connection.begin_nested()
+        try:
+            self.run(connection)
+        except DatabaseError:
+            raise
+        except Exception as error:  # noqa: BLE001 - who waits for it gets it
+            savepoint.rollback()
+            self.error = error
+        else:
+            savepoint.commit()
+
+
+def transaction(engine: Engine, database: str, works: Sequence[TransactionPart]) -> None:
+    """Do several works in one transaction, one after the other; each keeps what came of it.
+
+    This blocks. Raises DatabaseError, and what a single one raises: then there is nothing in the database.
     """
     with contextlib.ExitStack() as stack:
         with connecting(database):
             connection = stack.enter_context(engine.connect())
         with connection.begin():
-            connection.info.update(info)
-            found = _result(work(cast("AsyncConnection", BlockingConnection(connection))))
-            if abandoned.is_set():
-                raise Abandoned
-        return found
+            for each in works:
+                if len(works) == 1:
+                    each.run(connection)
+                else:
+                    each.run_beside_others(connection)
 
 
 def _result(work: Coroutine[Any, Any, T]) -> T:

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+CHANGED = "minicluster.changed"
+"""Where the `info` of a connection has the channels that its transaction changes."""
+
 
 class Channels:
     """The number of each channel's changes, and those who wait for the next one."""

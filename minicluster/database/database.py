@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import func, select
 
-from minicluster.database import address, backup, blocking, postgresql, sqlite, versions
-from minicluster.database.channels import Channels
+from minicluster.database import address, backup, postgresql, sqlite, versions
+from minicluster.database.channels import CHANGED, Channels
 from minicluster.database.engines import in_use, rows, transaction, translate_errors
+from minicluster.database.group_commit import GroupCommit
 from minicluster.database.listener import ChannelListener
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
-    from sqlalchemy import Engine, Row, Select
+    from sqlalchemy import Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from minicluster.database.address import DatabaseUrl
     from minicluster.database.blocking import TransactionWork
     from minicluster.database.engines import Engines
     from minicluster.database.schema import Schema
-
-_CHANGED = "minicluster.changed"
 
 T = TypeVar("T")
 
@@ -44,7 +41,7 @@ class Database:
         self._engines = engines
         self._channels = Channels()
         self._turn = asyncio.Lock()
-        self._writer = ThreadPoolExecutor(1, "database")
+        self._group: GroupCommit | None = None
         server = url.engine == address.POSTGRESQL
         self._listener = ChannelListener(url, schema.name, self._channels) if server else None
         translate_errors(engines.reader.sync_engine, self.url, writes=False)
@@ -53,6 +50,9 @@ class Database:
             translate_errors(engines.blocking, self.url, writes=False)
         if engines.blocking_writer is not None:
             translate_errors(engines.blocking_writer, self.url, writes=True)
+            self._group = GroupCommit(
+                engines.blocking_writer, self.url, self._turn, engines.lock_timeout, self._channels
+            )
 
     @contextlib.asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
@@ -77,45 +77,26 @@ class Database:
         """
         changed: set[str] = set()
         async with self._alone(), transaction(self._engines.writer, self.url) as connection:
-            connection.info[_CHANGED] = changed
+            connection.info[CHANGED] = changed
             yield connection
         self._channels.change(changed)
 
     async def writing(self, work: TransactionWork[T]) -> T:
         """Return what a function returns that has one transaction, as `write` gives it.
 
-        On SQLite all of it runs in another thread. That is several times faster than `write`, where each
-        statement changes threads; what the function calls besides must be safe there.
+        On SQLite all of it runs in another thread, and those that wait at once are committed at once. That is
+        many times faster than `write`, where each statement changes threads; what the function calls besides
+        must be safe there.
         """
-        engine = self._engines.blocking_writer
-        if engine is None:
-            async with self.write() as connection:
-                return await work(connection)
-        changed: set[str] = set()
-        async with self._alone():
-            found = await self._in_thread(engine, work, changed)
-        self._channels.change(changed)
-        return found
-
-    async def _in_thread(self, engine: Engine, work: TransactionWork[T], changed: set[str]) -> T:
-        """Return what a function returns; after a cancellation there is nothing of it, unless it was over."""
-        abandoned = threading.Event()
-        running = asyncio.get_running_loop().run_in_executor(
-            self._writer, blocking.transaction, engine, self.url, work, {_CHANGED: changed}, abandoned
-        )
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            abandoned.set()
-            await asyncio.wait([running])
-            if not running.cancelled():
-                running.exception()  # whether it was committed is all that is left of it
-            raise
+        if self._group is not None:
+            return await self._group.run(work)
+        async with self.write() as connection:
+            return await work(connection)
 
     @contextlib.asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
         """Let nobody else of this process write, for the block. Raises DatabaseAway."""
-        if self._engines.blocking_writer is None:
+        if self._group is None:
             yield
             return
         try:
@@ -131,7 +112,7 @@ class Database:
     async def notify(self, connection: AsyncConnection, channel: str) -> None:
         """Announce a change within its transaction: who waits for it wakes once that is committed."""
         if self._listener is None:
-            connection.info[_CHANGED].add(channel)
+            connection.info[CHANGED].add(channel)
         else:
             await connection.execute(select(func.pg_notify(self._listener.name(channel), "")))
 
@@ -160,7 +141,8 @@ class Database:
         """Close all connections."""
         if self._listener is not None:
             await self._listener.close()
-        self._writer.shutdown(wait=False)
+        if self._group is not None:
+            await self._group.close()
         await self._engines.dispose()
 
 

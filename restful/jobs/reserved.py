@@ -42,7 +42,8 @@ async def check(
     """Raise HttpProblem "quota" if one more job would exceed a quota of a user at a cluster."""
     for each in await _applying(connection, user, [cluster], limits):
         where = None if each.cluster == EVERY_CLUSTER else cluster.id
-        quota.check(each.limits, await use(connection, user, where, now - each.limits.window), job_of)
+        since = None if each.limits.node_seconds is None else now - each.limits.window
+        quota.check(each.limits, await use(connection, user, where, since), job_of)
 
 
 class QuotaUse(NamedTuple):
@@ -75,14 +76,14 @@ async def _applying(
     return list(found)
 
 
-async def use(connection: AsyncConnection, user: str, cluster: str | None, since: float) -> Use:
+async def use(connection: AsyncConnection, user: str, cluster: str | None, since: float | None) -> Use:
     """Return what a user's jobs have, at one cluster or at all; spent is what they had since a time."""
     given = {"user": user, "cluster": cluster}
     everywhere = cluster is None
     of_jobs = await _summed(connection, _of_jobs(everywhere), given)
     of_requests = await _summed(connection, _of_requests(everywhere), given)
     jobs, queued, nodes, committed = (sum(each) for each in zip(of_jobs, of_requests, strict=True))
-    spent = await usage.spent(connection, user, cluster, since)
+    spent = 0.0 if since is None else await usage.spent(connection, user, cluster, since)
     return Use(int(jobs), int(queued), int(nodes), committed, spent)
 
 

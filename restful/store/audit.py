@@ -5,7 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, Column, Double, Index, Integer, String, Table, Text, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Double,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    bindparam,
+    insert,
+    select,
+    update,
+)
 
 from restful.store.metadata import METADATA
 from restful.store.statements import insert_missing
@@ -40,6 +53,10 @@ AUDIT_HEAD = Table(
     Column("hash", String(64), nullable=False),
 )
 _ONE = 1
+# Statements that most requests have are made once.
+_APPEND = insert(AUDIT)
+_MOVE_HEAD = update(AUDIT_HEAD).values(id=bindparam("number"), hash=bindparam("last"))
+_HEAD = select(AUDIT_HEAD).with_for_update()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +107,10 @@ def _record(row: Row[Any]) -> AuditRecord:
 
 async def head(connection: AsyncConnection, start: str) -> AuditHead:
     """Return the head, and let nobody else append in this transaction; an empty log begins with a hash."""
-    found = select(AUDIT_HEAD).with_for_update()
-    row = (await connection.execute(found)).one_or_none()
+    row = (await connection.execute(_HEAD)).one_or_none()
     if row is None:
         await insert_missing(connection, AUDIT_HEAD, {"one": _ONE, "id": 0, "hash": start})
-        row = (await connection.execute(found)).one()
+        row = (await connection.execute(_HEAD)).one()
     return AuditHead(row.id, row.hash)
 
 
@@ -107,8 +123,8 @@ async def last_head(connection: AsyncConnection, start: str) -> AuditHead:
 async def append(connection: AsyncConnection, record: AuditRecord) -> None:
     """Insert a row, which is the head from now on."""
     values = {column.name: getattr(record, column.name) for column in AUDIT.columns}
-    await connection.execute(insert(AUDIT).values(values))
-    await connection.execute(update(AUDIT_HEAD).values(id=record.id, hash=record.hash))
+    await connection.execute(_APPEND, values)
+    await connection.execute(_MOVE_HEAD, {"number": record.id, "last": record.hash})
 
 
 async def page(connection: AsyncConnection, wanted: AuditFilter) -> Sequence[AuditRecord]:

@@ -6,7 +6,20 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, Column, Double, Index, Integer, String, Table, Text, func, select, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Double,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    bindparam,
+    func,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from broker_config.formats.job_states import JobResult, JobState
@@ -138,6 +151,10 @@ NAMES = tuple(each.name for each in fields(JobRecord))
 _KEY = (JOBS.c.cluster, JOBS.c.instance, JOBS.c.id)
 _FIXED = ("cluster", "instance", "id", "owner", "request", "bank", "restart_of", "t_listed")
 """What the journal does not change: it knows no owners, and a submit may have noted one meanwhile."""
+_WRONG = (
+    (JOBS.c.request == bindparam("row_id")) & (JOBS.c.id != bindparam("jobid")) & JOBS.c.restart_of.is_(None)
+)
+_DISOWN = update(JOBS).where(_WRONG).values(owner=NOBODY, request="")
 SELECTED = tuple(JOBS.c[name] for name in NAMES)
 
 
@@ -231,8 +248,7 @@ async def active(connection: AsyncConnection, cluster: str) -> list[JobRecord]:
 
 async def disown(connection: AsyncConnection, row_id: str, jobid: int) -> None:
     """Take from its owner every job that claims a request whose job is another one."""
-    wrong = (JOBS.c.request == row_id) & (JOBS.c.id != jobid) & JOBS.c.restart_of.is_(None)
-    await connection.execute(update(JOBS).where(wrong).values(owner=NOBODY, request=""))
+    await connection.execute(_DISOWN, {"row_id": row_id, "jobid": jobid})
 
 
 async def count(connection: AsyncConnection, which: ColumnElement[bool]) -> int:

@@ -15,6 +15,7 @@ from sqlalchemy import (
     String,
     Table,
     and_,
+    bindparam,
     delete,
     func,
     insert,
@@ -31,7 +32,7 @@ from restful.store.users import USERS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement
+    from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 QUOTAS = Table(
@@ -55,6 +56,18 @@ for _name, _columns, _condition in (
     ("uq_quota_everyone", [QUOTAS.c.cluster], and_(_USER.is_(None), _GROUP.is_(None))),
 ):
     Index(_name, *_columns, unique=True, sqlite_where=_condition, postgresql_where=_condition)
+
+
+# Statements that each submit has are made once.
+_ALL = (
+    select(QUOTAS, func.coalesce(USERS.c.name, GROUPS.c.name).label("name"))
+    .select_from(QUOTAS.outerjoin(USERS, USERS.c.id == _USER).outerjoin(GROUPS, GROUPS.c.id == _GROUP))
+    .order_by(QUOTAS.c.id)
+)
+_HIS_GROUPS = select(GROUP_MEMBERS.c.group).where(GROUP_MEMBERS.c.user == bindparam("user"))
+_APPLYING = _ALL.where(
+    or_(bindparam("user") == _USER, _GROUP.in_(_HIS_GROUPS), and_(_USER.is_(None), _GROUP.is_(None)))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +121,12 @@ async def remove(connection: AsyncConnection, quota: str) -> None:
 
 async def by_id(connection: AsyncConnection, quota: str) -> QuotaRecord | None:
     """Return a quota, or None."""
-    return next(iter(await _records(connection, QUOTAS.c.id == quota)), None)
+    return next(iter(await _records(connection, _ALL.where(QUOTAS.c.id == quota))), None)
 
 
 async def quotas(connection: AsyncConnection, cluster: str | None = None) -> Sequence[QuotaRecord]:
     """Return all quotas, or those at one cluster, in the order in which they were made."""
-    return await _records(connection, *([] if cluster is None else [QUOTAS.c.cluster == cluster]))
+    return await _records(connection, _ALL if cluster is None else _ALL.where(QUOTAS.c.cluster == cluster))
 
 
 async def applying(
@@ -124,10 +137,8 @@ async def applying(
     For each cluster, and again for all clusters together: the user's own; without one, those of all his
     groups; without any, everyone's.
     """
-    his_groups = select(GROUP_MEMBERS.c.group).where(GROUP_MEMBERS.c.user == user)
-    everyone = and_(_USER.is_(None), _GROUP.is_(None))
     found: dict[str, dict[str, list[AppliedQuota]]] = {}
-    for each in await _records(connection, or_(QUOTAS.c.user == user, _GROUP.in_(his_groups), everyone)):
+    for each in await _records(connection, _APPLYING, user=user):
         origin = USER if each.user is not None else EVERYONE if each.group is None else GROUP
         applied = AppliedQuota(each.cluster, origin, each.name if origin == GROUP else None, each.limits)
         found.setdefault(each.cluster, {}).setdefault(origin, []).append(applied)
@@ -140,10 +151,7 @@ async def applying(
     return {name: [*everywhere, *strongest(name)] for name in clusters}
 
 
-async def _records(connection: AsyncConnection, *which: ColumnElement[bool]) -> list[QuotaRecord]:
-    name = func.coalesce(USERS.c.name, GROUPS.c.name).label("name")
-    subjects = QUOTAS.outerjoin(USERS, USERS.c.id == _USER).outerjoin(GROUPS, GROUPS.c.id == _GROUP)
-    found = select(QUOTAS, name).select_from(subjects).where(*which).order_by(QUOTAS.c.id)
+async def _records(connection: AsyncConnection, found: Select[Any], **given: str) -> list[QuotaRecord]:
     return [
         QuotaRecord(
             row.id,
@@ -153,5 +161,5 @@ async def _records(connection: AsyncConnection, *which: ColumnElement[bool]) -> 
             row.group,
             row.name,
         )
-        for row in await connection.execute(found)
+        for row in await connection.execute(found, given)
     ]

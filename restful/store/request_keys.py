@@ -17,6 +17,7 @@ from sqlalchemy import (
     String,
     Table,
     UniqueConstraint,
+    bindparam,
     delete,
     insert,
     select,
@@ -56,6 +57,21 @@ REQUEST_KEYS = Table(
 _OPEN = Index("ix_request_key_open", REQUEST_KEYS.c.cluster, REQUEST_KEYS.c.state, REQUEST_KEYS.c.user)
 _BY_AGE = Index("ix_request_key_created", REQUEST_KEYS.c.created)
 
+# Statements that each submit has are made once.
+_OLD = REQUEST_KEYS.c.created < bindparam("before")
+_FORGET_KEYS = (
+    update(REQUEST_KEYS)
+    .where(_OLD & REQUEST_KEYS.c.key.is_not(None) & (REQUEST_KEYS.c.state != PENDING))
+    .values(key=None)
+)
+_FORGET_RELEASED = delete(REQUEST_KEYS).where(_OLD & (REQUEST_KEYS.c.state == RELEASED))
+_ADD = insert(REQUEST_KEYS)
+_FINISH = (
+    update(REQUEST_KEYS)
+    .where(REQUEST_KEYS.c.id == bindparam("row_id"))
+    .values(state=DONE, job=bindparam("job"), claimed_until=0.0)
+)
+
 
 @dataclass(frozen=True, slots=True)
 class RequestRow:
@@ -88,7 +104,7 @@ def _row(found: Any) -> RequestRow:
 async def add(connection: AsyncConnection, row: RequestRow) -> None:
     """Add a request."""
     values = {column.name: getattr(row, column.name) for column in REQUEST_KEYS.columns}
-    await connection.execute(insert(REQUEST_KEYS).values(values))
+    await connection.execute(_ADD, values)
 
 
 async def by_key(connection: AsyncConnection, user: str, cluster: str, key: str) -> RequestRow | None:
@@ -130,8 +146,7 @@ async def renew(connection: AsyncConnection, row_id: str, claimer: str, until: f
 
 async def finished(connection: AsyncConnection, row_id: str, job: int) -> None:
     """Note the job of a request."""
-    changed = update(REQUEST_KEYS).where(REQUEST_KEYS.c.id == row_id)
-    await connection.execute(changed.values(state=DONE, job=job, claimed_until=0.0))
+    await connection.execute(_FINISH, {"row_id": row_id, "job": job})
 
 
 async def reserve(
@@ -162,9 +177,5 @@ async def remove(connection: AsyncConnection, row_id: str) -> None:
 
 async def expire_keys(connection: AsyncConnection, before: float) -> None:
     """Forget the keys of requests made before a time; the rows stay, as marks name them."""
-    old = (REQUEST_KEYS.c.created < before) & REQUEST_KEYS.c.key.is_not(None)
-    old &= REQUEST_KEYS.c.state != PENDING
-    await connection.execute(update(REQUEST_KEYS).where(old).values(key=None))
-    await connection.execute(
-        delete(REQUEST_KEYS).where((REQUEST_KEYS.c.created < before) & (REQUEST_KEYS.c.state == RELEASED))
-    )
+    for each in (_FORGET_KEYS, _FORGET_RELEASED):
+        await connection.execute(each, {"before": before})

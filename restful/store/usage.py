@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Column, Double, Integer, String, Table, and_, func, select
+from sqlalchemy import Column, Double, Integer, String, Table, and_, bindparam, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from restful.store.metadata import METADATA
@@ -13,7 +13,7 @@ from restful.store.metadata import METADATA
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from sqlalchemy import ColumnElement
+    from sqlalchemy import ColumnElement, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 DAY = 86_400.0
@@ -60,11 +60,16 @@ def _adding(dialect_name: str) -> Any:
 
 async def spent(connection: AsyncConnection, user: str, cluster: str | None, since: float) -> float:
     """Return a user's node-seconds since a time, in whole days; at one cluster, or at all."""
-    mine = and_(USAGE.c.user == user, USAGE.c.day >= int(since // DAY))
-    if cluster is not None:
-        mine &= USAGE.c.cluster == cluster
-    total = select(func.coalesce(func.sum(USAGE.c.node_seconds), 0.0)).where(mine)
-    return float((await connection.execute(total)).scalar_one())
+    given = {"user": user, "cluster": cluster, "day": int(since // DAY)}
+    return float((await connection.execute(_spent(cluster is None), given)).scalar_one())
+
+
+@cache
+def _spent(everywhere: bool) -> Select[Any]:
+    mine = and_(USAGE.c.user == bindparam("user"), USAGE.c.day >= bindparam("day"))
+    if not everywhere:
+        mine &= USAGE.c.cluster == bindparam("cluster")
+    return select(func.coalesce(func.sum(USAGE.c.node_seconds), 0.0)).where(mine)
 
 
 class Sum(NamedTuple):
