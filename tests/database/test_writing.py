@@ -196,9 +196,7 @@ def test_on_sqlite_those_that_wait_have_one_commit_and_one_that_fails_leaves_the
     assert begun["BEGIN IMMEDIATE"] == 2
 
 
-def test_on_sqlite_a_commit_that_fails_fails_for_all_of_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_sqlite_a_commit_that_fails_fails_for_all_of_them(tmp_path: Path) -> None:
     async def full(_: AsyncConnection) -> None:
         raise DatabaseAway("the disk is full")
 
