@@ -16,6 +16,7 @@ from minicluster.instance.links.shared import SharedLinks
 from tests.devcluster.waiting import SECONDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 HELPER = """
@@ -61,8 +62,10 @@ def flux(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def links(flux: str) -> SharedLinks:
-    return SharedLinks(FluxEndpoint("local:///x", flux))
+def links(flux: str) -> Iterator[SharedLinks]:
+    found = SharedLinks(FluxEndpoint("local:///x", flux))
+    yield found
+    found.close()
 
 
 def test_answers_find_their_askers(links: SharedLinks) -> None:
