@@ -105,6 +105,18 @@ class TestEasy:
         assert [line["id"] for line in answer["jobs"]] == [waiting, late]
         assert instance.pods.run("resource", "list", "-s", "allocated", "-no", "{ncores}") == "11"
 
+    def test_a_drained_node_gets_no_jobs(self, instance: Instance) -> None:
+        """The others do, until it is back."""
+        instance.pods.run("resource", "drain", "0", "to be looked at")
+        try:
+            job = instance.submit("-N2", "-n2", "true")
+            assert instance.hosts_and_slots(job) == ("mc-[1-2]", 2)
+            assert instance.pods.run("resource", "list", "-s", "down", "-no", "{nodelist}") == "mc-0"
+        finally:
+            instance.pods.run("resource", "undrain", "0")
+        again = instance.submit("-N3", "-n3", "true")
+        assert instance.hosts_and_slots(again) == ("mc-[0-2]", 3)
+
     def test_running_jobs_survive_a_reload(self, instance: Instance) -> None:
         """What they hold stays theirs, with another policy as well; and whoever waits goes on waiting."""
         running = instance.submit("-n10", "sleep", "inf")
