@@ -142,17 +142,30 @@ def _compared(ours: list[JSON], theirs: list[JSON]) -> JSON:
     return found
 
 
+MANY = 50
+"""Jobs in one request."""
+REQUEST = JobRequest(("true",), environment={"PATH": "/usr/bin:/bin"}, cwd="/tmp")
+
+
 def submit(scene: Scene) -> JSON:
-    """Compare submits with 32 clients, and ours with the same number of calls of the port."""
+    """Compare submits with 32 clients, and ours with the same number of calls of the port.
+
+    Both are measured one by one, the port's in as many threads, and with many jobs at a time.
+    """
     total, clients = scene.args.submits, 32
     order = {"kind": "once", "connections": clients}
-    ours, theirs, port = [], [], []
+    body = {"command": ["true"]}
+    mine = {"method": "POST", "path": f"{C}/jobs", "token": scene.user.token, "json": body}
+    many = {**mine, "path": f"{C}/jobs:submit", "json": {"jobs": [body] * MANY}}
+    ours, bulk, theirs, port, together = [], [], [], [], []
     for _ in range(scene.args.runs):
         port.append(_by_port(scene.running.uri, total, clients))
         _await_none(scene.running.uri)
-        body = {"command": ["true"]}
-        mine = {"method": "POST", "path": f"{C}/jobs", "token": scene.user.token, "json": body}
+        together.append(_together(scene.running.uri, total))
+        _await_none(scene.running.uri)
         ours.append(load(scene.ours, {**order, "requests": [mine] * total}))
+        _await_none(scene.running.uri)
+        bulk.append(MANY * load(scene.ours, {**order, "requests": [many] * (total // MANY)})["rate"])
         if scene.theirs is not None:
             server, token = scene.theirs
             path = "/v1/jobs/submit?" + urlencode({"command": "true"})
@@ -160,20 +173,39 @@ def submit(scene: Scene) -> JSON:
             _await_none(scene.running.uri)
             theirs.append(load(server, {**order, "requests": [other] * total}))
         _await_none(scene.running.uri)
-    of_port = [mine["rate"] / rate for mine, rate in zip(ours, port, strict=True)]
+    rates = [each["rate"] for each in ours]
     return {
-        **_compared(ours, theirs), "port": [round(each, 1) for each in port],
-        "ratio_to_port": round(statistics.median(of_port), 2),
+        **_compared(ours, theirs), "port": _rounded(port), "ratio_to_port": _ratio(rates, port),
+        "bulk": _rounded(bulk), "bulk_ratio_to_port": _ratio(bulk, port),
+        "port_together": _rounded(together), "bulk_ratio_to_port_together": _ratio(bulk, together),
     }  # fmt: skip
+
+
+def _rounded(rates: list[float]) -> list[float]:
+    return [round(each, 1) for each in rates]
+
+
+def _ratio(rates: list[float], others: list[float]) -> float:
+    return round(statistics.median(one / other for one, other in zip(rates, others, strict=True)), 2)
+
+
+def _together(uri: str, total: int) -> float:
+    """Return the rate of submits without waiting for each one's answer."""
+    with connect(uri) as connected:
+        begin = time.perf_counter()
+        found = connected.bulk.submit([REQUEST] * total)
+        seconds = time.perf_counter() - begin
+    if not all(isinstance(each, int) for each in found):
+        raise SystemExit(f"a submit was refused: {found}")
+    return total / seconds
 
 
 def _by_port(uri: str, total: int, clients: int) -> float:
     """Return the rate of submits by threads of this process."""
-    request = JobRequest(("true",), environment={"PATH": "/usr/bin:/bin"}, cwd="/tmp")
     with connect(uri) as connected, ThreadPoolExecutor(clients) as pool:
-        connected.jobs.submit(request)
+        connected.jobs.submit(REQUEST)
         begin = time.perf_counter()
-        list(pool.map(lambda _: connected.jobs.submit(request), range(total)))
+        list(pool.map(lambda _: connected.jobs.submit(REQUEST), range(total)))
         return total / (time.perf_counter() - begin)
 
 

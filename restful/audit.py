@@ -16,11 +16,12 @@ from restful.store import audit as rows
 from restful.store.audit import AuditRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from restful.identity.principal import Principal
+    from restful.store.audit import AuditHead
 
 START = "0" * 64
 """What the first row has as the hash of the one before."""
@@ -59,7 +60,23 @@ def fields(values: Mapping[str, object]) -> str:
 
 async def record(connection: AsyncConnection, entry: AuditEntry, now: float) -> AuditRecord:
     """Append an entry, in the write transaction of the change that it is about."""
+    return (await record_all(connection, [entry], now))[0]
+
+
+async def record_all(
+    connection: AsyncConnection, entries: Sequence[AuditEntry], now: float
+) -> list[AuditRecord]:
+    """Append one entry or more, in the write transaction of the changes that they are about."""
     head = await rows.head(connection, START)
+    found: list[AuditRecord] = []
+    for each in entries:
+        found.append(_after(found[-1] if found else head, each, now))
+    await rows.append(connection, found)
+    return found
+
+
+def _after(head: AuditHead | AuditRecord, entry: AuditEntry, now: float) -> AuditRecord:
+    """Return the row of an entry behind another row."""
     row = AuditRecord(
         id=head.id + 1,
         at=now,
@@ -73,9 +90,7 @@ async def record(connection: AsyncConnection, entry: AuditEntry, now: float) -> 
         previous=head.hash,
         hash="",
     )
-    row = replace(row, hash=chained(row))
-    await rows.append(connection, row)
-    return row
+    return replace(row, hash=chained(row))
 
 
 def chained(row: AuditRecord) -> str:

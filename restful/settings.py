@@ -30,6 +30,8 @@ class RequestLimits:
     """Jobs a page has if the request does not give `limit`."""
     bulk: int = 1000
     """Jobs that one request may cancel."""
+    bulk_submit: int = 100
+    """Jobs that one request may submit: to check them takes as long as others wait for an answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,12 @@ class BrokerLink(Protocol):
     def submit(self, jobspec: JSON, urgency: int, flags: int = 0, timeout: float | None = None) -> int:
         """Sign a jobspec, submit it as it is, and return the job's id. Raises RequestRefused, WaitTimeout."""
 
+    def request_submit(self, jobspec: JSON, urgency: int, flags: int, callback: Callback) -> int:
+        """Sign a jobspec and submit it as it is; return the request's number.
+
+        `callback` gets the answer within `dispatch`: its payload has the job's `id`.
+        """
+
     def dump(self, path: str) -> None:
         """Save the instance's data to a new file beside the broker. Raises RequestRefused."""
 
@@ -73,9 +79,6 @@ class LeadLink(BrokerLink, Protocol):
 
     def request(self, topic: str, payload: JSON, callback: Callback, user: int | None = None) -> int:
         """Ask for one answer, which `callback` gets within `dispatch`; return the request's number."""
-
-    def request_submit(self, jobspec: JSON, urgency: int, flags: int, callback: Callback) -> int:
-        """Sign a jobspec and submit it as it is; the answer's payload has the job's `id`."""
 
     def sync(self) -> None:
         """Make durable what the instance holds, so that it outlives a lead that is killed.

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from minicluster.instance.port import Instance
     from minicluster.instance.records import JobRequest
 
+TOGETHER = 100
+"""Jobs that are submitted before their ids are printed."""
 app = typer.Typer(add_completion=False)
 
 
@@ -117,7 +119,7 @@ def _send(backend: Backend, name: str, requests: Sequence[JobRequest], then: Aft
 
     def work(instance: Instance) -> int:
         never = instance.jobs.unsatisfiable(requests[0])
-        jobids = [_submitted(instance, request, sent, then) for request in requests]
+        jobids = _submitted(instance, requests, sent, then)
         if never:
             what = f"{sent[0]} can never" if len(sent) == 1 else "none of these jobs can ever"
             PlainReporter().notice(f"{what} run here, even at the cluster's largest size: {never}")
@@ -127,13 +129,23 @@ def _send(backend: Backend, name: str, requests: Sequence[JobRequest], then: Aft
         return backend.ask(name, work)
 
 
-def _submitted(instance: Instance, request: JobRequest, sent: list[str], then: AfterSubmission) -> int:
-    """Submit a job, print its id, add it to those that were sent, and return it."""
-    jobid = instance.jobs.submit(request)
-    sent.append(written(jobid))
-    if not then.quiet:
-        typer.echo(sent[-1])
-    return jobid
+def _submitted(
+    instance: Instance, requests: Sequence[JobRequest], sent: list[str], then: AfterSubmission
+) -> list[int]:
+    """Submit jobs, print their ids, add them to those that were sent, and return them."""
+    found: list[int] = []
+    for start in range(0, len(requests), TOGETHER):
+        some = requests[start : start + TOGETHER]
+        outcomes = instance.bulk.submit(some) if len(requests) > 1 else [instance.jobs.submit(some[0])]
+        for jobid in (each for each in outcomes if isinstance(each, int)):
+            found.append(jobid)
+            sent.append(written(jobid))
+            if not then.quiet:
+                typer.echo(sent[-1])
+        for each in outcomes:
+            if isinstance(each, Exception):
+                raise each
+    return found
 
 
 def _ended(instance: Instance, jobids: Sequence[int], then: AfterSubmission, known: str) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from minicluster.client import records
 from minicluster.client.addresses import path, server_of
 from minicluster.client.administration import PersonalTokens, UserAccounts
+from minicluster.client.bulk import BulkRequests
 from minicluster.client.connection import Call, ServiceConnection
 from minicluster.client.credentials import GivenToken, server_in, token_in
 from minicluster.client.errors import WrongServer
@@ -67,6 +68,7 @@ class Client:
             self._connection = stored_connection(
                 self.server, logins or LoginFile(), ca_file=ca_file, retry=retry, timing=timing
             )
+        self.bulk = BulkRequests(self._connection)
         self.tokens = PersonalTokens(self._connection)
         self.users = UserAccounts(self._connection)
         self.quotas = QuotaRules(self._connection)

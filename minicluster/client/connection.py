@@ -23,6 +23,7 @@ from minicluster.client.errors import (
 )
 from minicluster.client.event_stream import EventStream
 from minicluster.client.http_session import ServerSession, is_cut
+from minicluster.client.records import member
 from minicluster.client.timing import SYSTEM, Timing
 
 if TYPE_CHECKING:
@@ -94,6 +95,21 @@ class ServiceConnection:
             return response.json()
         except ValueError as error:
             raise BadAnswer(f"{self.server}{call.path} answers with no JSON: is this the service?") from error
+
+    def results(self, call: Call) -> list[Any]:
+        """Return what became of each thing that a request is about (207).
+
+        It is sent again as long as that may help one of them: it has the same effect once or twice.
+        """
+        end, attempt = self.timing.monotonic() + self._retry.seconds, 0
+        while True:
+            attempt += 1
+            found: list[Any] = member(self.call(call), "results")
+            again = any(retries.may_repeat(member(each, "status"), "", idempotent=True) for each in found)
+            delay = self._retry.delay(attempt, None, self.timing.chance())
+            if not again or self.timing.monotonic() + delay > end:
+                return found
+            self.timing.sleep(delay)
 
     def lines(self, path: str, query: QueryParameters) -> list[Any]:
         """Return the JSON values of an answer's lines."""

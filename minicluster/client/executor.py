@@ -12,14 +12,16 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import threading
-import uuid
+from collections import deque
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from minicluster.client.errors import (
     ClientError,
+    Invalid,
     JobEnded,
     NotFound,
+    QuotaExceeded,
     ServerAway,
     ServiceFailed,
     TooManyRequests,
@@ -33,8 +35,8 @@ if TYPE_CHECKING:
     from minicluster.client.client import Client
     from minicluster.client.jobs import RemoteJob
 
-SUBMITTERS = 4
-"""Submits under way at once: the service gathers them for its instance."""
+TOGETHER = 100
+"""Jobs that are submitted with one request at most: those that wait while another request is under way."""
 POLL_SECONDS = 1.0
 """Between two listings of the jobs that have not ended: one for all futures."""
 
@@ -120,7 +122,8 @@ class JobExecutor(concurrent.futures.Executor):
         self._cluster = cluster
         self._fields = fields
         self._poll = poll
-        self._pool = ThreadPoolExecutor(SUBMITTERS, "submit")
+        self._pool = ThreadPoolExecutor(1, "submit")
+        self._next: deque[tuple[JobFuture, dict[str, Any]]] = deque()
         self._changed = threading.Condition()
         self._waiting: dict[str, JobFuture] = {}
         self._unsubmitted: set[JobFuture] = set()
@@ -134,8 +137,8 @@ class JobExecutor(concurrent.futures.Executor):
             if self._closed:
                 raise RuntimeError("the executor was shut down: it takes no more jobs")
             self._unsubmitted.add(future)
-        command = [*fn, *map(str, args)]
-        self._pool.submit(self._submit, future, command, {**self._fields, **fields}, str(uuid.uuid4()))
+            self._next.append((future, {"command": [*fn, *map(str, args)], **self._fields, **fields}))
+        self._pool.submit(self._submit)
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -151,13 +154,41 @@ class JobExecutor(concurrent.futures.Executor):
             concurrent.futures.wait(left)
         self._pool.shutdown(wait=wait)
 
-    def _submit(self, future: JobFuture, command: list[str], fields: dict[str, Any], key: str) -> None:
-        job = None
+    def _submit(self) -> None:
+        """Submit the jobs that wait."""
+        with self._changed:
+            some = [self._next.popleft() for _ in range(min(TOGETHER, len(self._next)))]
+        wanted = [(future, job) for future, job in some if not future.cancelled()]
+        jobs = dict(
+            zip((future for future, _ in wanted), self._jobs([job for _, job in wanted]), strict=True)
+        )
+        for future, _ in some:
+            found = jobs.get(future)
+            if isinstance(found, Exception):
+                future.failed(found)
+                found = None
+            self._submitted(future, found)
+
+    def _jobs(self, wanted: Sequence[dict[str, Any]]) -> list[RemoteJob | Exception]:
+        """Submit jobs; one that is refused with others is sent alone, as another one may be the wrong one."""
+        if len(wanted) == 1:
+            return [self._alone(wanted[0])]
         try:
-            if not future.cancelled():
-                job = self._client.submit(self._cluster, command, key=key, **fields)
+            found = self._client.bulk.submit(self._cluster, wanted)
+        except Exception as error:  # noqa: BLE001 - the futures' results raise it
+            return [error] * len(wanted)
+        return [
+            self._alone(job) if isinstance(each, Invalid | QuotaExceeded) else each
+            for job, each in zip(wanted, found, strict=True)
+        ]
+
+    def _alone(self, job: dict[str, Any]) -> RemoteJob | Exception:
+        try:
+            return self._client.submit(self._cluster, **job)
         except Exception as error:  # noqa: BLE001 - the future's result raises it
-            future.failed(error)
+            return error
+
+    def _submitted(self, future: JobFuture, job: RemoteJob | None) -> None:
         future.submitted(job)
         with self._changed:
             self._unsubmitted.discard(future)

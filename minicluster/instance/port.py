@@ -21,12 +21,14 @@ from minicluster.instance.records import (
     QueueStats,
     QueueStatus,
     Resources,
+    Resubmission,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
+    from minicluster.instance.errors import InstanceError
     from minicluster.instance.links.shared import SharedLinks
 
 T_co = TypeVar("T_co", covariant=True)
@@ -113,6 +115,20 @@ class Jobs(Protocol):
 
         Raises JobNotFound.
         """
+
+
+class BulkSubmits(Protocol):
+    """To submit many jobs side by side, which is faster than one after the other.
+
+    Each has its id, or why it has none: SubmitRefused, or InstanceGone where that is not known. Ids need not
+    be in the order of the jobs.
+    """
+
+    def submit(self, requests: Sequence[JobRequest]) -> list[int | InstanceError]:
+        """Submit jobs; return each one's id or error."""
+
+    def resubmit(self, jobs: Sequence[Resubmission]) -> list[int | InstanceError]:
+        """Submit jobspecs as they are; return each one's id or error."""
 
 
 class JobOverview(Protocol):
@@ -205,6 +221,10 @@ class Instance(Protocol):
     @property
     def jobs(self) -> Jobs:
         """Its jobs."""
+
+    @property
+    def bulk(self) -> BulkSubmits:
+        """Submits of many jobs."""
 
     @property
     def overview(self) -> JobOverview:

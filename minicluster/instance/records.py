@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker_config.formats.job_states import JobResult, JobState
 
@@ -133,6 +133,16 @@ class JobRequest:
 
     The job is an instance of its own, with a broker on each of its nodes, and the script runs in that.
     """
+
+
+class Resubmission(NamedTuple):
+    """A jobspec that is submitted as it is."""
+
+    jobspec: Mapping[str, Any]
+    """RFC 25."""
+    urgency: int = 16
+    waitable: bool = False
+    """Whether its submitter will wait for it by `flux job wait`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from minicluster.instance.job_logs import JobLogs
 from minicluster.instance.links.shared import SharedLinks
 from minicluster.instance.links.user import of_user
 from minicluster.instance.records import Broker, QueueStats, QueueStatus, Resources
+from minicluster.instance.rpc_bulk import RpcBulk
 from minicluster.instance.rpc_jobs import RpcJobs
 from minicluster.instance.rpc_overview import RpcOverview
 
@@ -33,6 +34,7 @@ class RpcInstance:
         self._views: WeakSet[RpcInstance] = WeakSet()
         self._links = SharedLinks(endpoint)
         self.jobs = RpcJobs(self._links, JobLogs(self._links))
+        self.bulk = RpcBulk(self._links)
         self.queues = RpcQueues(self._links)
         self.nodes = RpcNodes(self._links)
         self.overview = RpcOverview(self._links, self.jobs, self.queues, self.nodes)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from minicluster.instance.errors import WaitTimeout
+from minicluster.server_backend.bulk import ServiceBulk
 from minicluster.server_backend.conversions import brokers_of, queue_of, resources_of, stats_of
 from minicluster.server_backend.errors import of_instance
 from minicluster.server_backend.jobs import ServiceJobs, refuse
@@ -128,6 +129,7 @@ class ServiceInstance:
     def __init__(self, client: Client, cluster: str) -> None:
         self.uri = client.server
         self.jobs = ServiceJobs(client, cluster)
+        self.bulk = ServiceBulk(client, cluster)
         self.queues = ServiceQueues(client, cluster)
         self.nodes = ServiceNodes(client, cluster)
         self.life = ServiceLifecycle()

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
 
     from minicluster.backends.port import Backend
     from minicluster.instance.links.shared import SharedLinks
-    from minicluster.instance.port import Instance, JobOverview, JobQueues, Jobs, Lifecycle, Nodes
+    from minicluster.instance.port import (
+        BulkSubmits,
+        Instance,
+        JobOverview,
+        JobQueues,
+        Jobs,
+        Lifecycle,
+        Nodes,
+    )
 
 CLOSE_TIMEOUT = 5.0
 """Seconds that closing waits for the back end to hang up."""
@@ -42,6 +50,11 @@ class KeptInstance:
     def jobs(self) -> Jobs:
         """Its jobs."""
         return self._inner.jobs
+
+    @property
+    def bulk(self) -> BulkSubmits:
+        """Submits of many jobs."""
+        return self._inner.bulk
 
     @property
     def queues(self) -> JobQueues:

@@ -218,8 +218,7 @@ class ProjectionWriter:
 
         async def commit(connection: AsyncConnection) -> dict[int, JobRecord]:
             await self._renew(connection)
-            for row_id, jobid in rows.adopted.items():
-                await request_keys.finished(connection, row_id, jobid)
+            await request_keys.finished(connection, rows.adopted)
             await jobs.put(connection, records)
             await usage.add(connection, row.id, charged)
             await clusters.saw(connection, row.id, at)

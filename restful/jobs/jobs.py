@@ -7,9 +7,11 @@ not there, and DatabaseError.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker_config.formats.jobid import f58
@@ -18,11 +20,11 @@ from restful import audit
 from restful.clusters import instance_calls
 from restful.errors import FieldError, HttpProblem
 from restful.jobs import dependencies, jobspecs, rules, views
-from restful.jobs.submit import SubmitOrder
+from restful.jobs.submit_order import SubmitOrder
 from restful.jobs.visibility import Visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from restful.clusters.access import ClusterAccess
     from restful.clusters.cluster import ServedCluster
@@ -31,13 +33,16 @@ if TYPE_CHECKING:
     from restful.jobs.control import Control, ControlOutcome
     from restful.jobs.listing import JobListing, ListingQuery, Page
     from restful.jobs.schema import Submission
-    from restful.jobs.submit import Submitted, Submitter
+    from restful.jobs.submit import Submitter
+    from restful.jobs.submit_order import Submitted
     from restful.jobs.visibility import Visibility
     from restful.settings import Settings
     from restful.store.jobs import JobRecord
 
 USERS_URGENCY = 16
 """The highest that a user may give, as with real Flux's guests."""
+KEY_SEPARATOR = "\x1f"
+"""Between the key of a request that submits several jobs and a job's number: no client's key has it."""
 READ_INTERVAL = 600.0
 """Seconds in which an operator's reading of one object is recorded once."""
 
@@ -78,10 +83,33 @@ class JobService:
 
         Raises HttpProblem "invalid", "quota", "under-way", "instance-away", "busy".
         """
-        cluster, scopes = await self._parts.access.cluster(principal, cluster_name, "jobs:submit")
-        spec = await checked(self._parts, principal, (cluster, scopes), submission)
-        order = SubmitOrder(principal, cluster, spec, submission.urgency, key, fingerprint(submission))
+        at = await self._parts.access.cluster(principal, cluster_name, "jobs:submit")
+        order = await ordered(self._parts, principal, at, submission, (key, fingerprint([submission])))
         return await self._parts.submitter.submit(order)
+
+    async def submit_many(
+        self,
+        principal: Principal,
+        cluster_name: str,
+        submissions: Sequence[Submission],
+        key: str | None = None,
+    ) -> list[Submitted | HttpProblem]:
+        """Submit jobs side by side, once for each `key`; each has an outcome of its own.
+
+        What is wrong with one of them before the instance has it refuses them all. Raises HttpProblem
+        "invalid", "quota", "under-way", "instance-away".
+        """
+        at = await self._parts.access.cluster(principal, cluster_name, "jobs:submit")
+        _check_many(len(submissions), self._parts.settings.requests.bulk_submit, "submits", "/jobs")
+        mark, orders = fingerprint(submissions), []
+        for number, each in enumerate(submissions):
+            own_key = None if key is None else f"{key}{KEY_SEPARATOR}{number}"
+            try:
+                orders.append(await ordered(self._parts, principal, at, each, (own_key, mark)))
+            except HttpProblem as problem:
+                raise _of_one(problem, number) from problem
+            await asyncio.sleep(0)  # others have their turn
+        return await self._parts.submitter.submit_many(orders)
 
     async def validate(self, principal: Principal, cluster_name: str, submission: Submission) -> Feasibility:
         """Return whether a job could ever run. Raises HttpProblem "invalid", "instance-away"."""
@@ -164,13 +192,13 @@ class JobService:
         most = self._parts.settings.requests.bulk
         if isinstance(which, list):
             at = await self._parts.access.cluster(principal, cluster_name, "jobs:cancel")
-            _check_many(len(which), most)
+            _check_many(len(which), most, "cancels", "/ids")
             jobs = await self._parts.visibility.many(principal, at, which, "jobs:cancel")
             cluster, found = at[0], list(jobs.items())
         else:
             cluster, wanted = await self._parts.listing.which(principal, cluster_name, which, "jobs:cancel")
             records = await self._parts.listing.records(cluster, wanted, None, most + 1)
-            _check_many(len(records), most)
+            _check_many(len(records), most, "cancels", "/filter")
             found = [
                 (f58(record.id), Visible(cluster, record, record.owner == principal.user))
                 for record in records
@@ -196,6 +224,20 @@ class JobService:
             await audit.record(connection, audit.by(principal, action, what), now)
 
 
+async def ordered(
+    parts: JobServiceParts,
+    principal: Principal,
+    at: tuple[ServedCluster, frozenset[str]],
+    submission: Submission,
+    mark: tuple[str | None, str],
+) -> SubmitOrder:
+    """Return the order of a checked submission; `mark` is its key and the fingerprint of its request."""
+    cluster = at[0]
+    spec = await checked(parts, principal, at, submission)
+    summary = jobspecs.summary_of(spec, cluster.connection.cores_per_node)
+    return SubmitOrder(principal, cluster, spec, summary, submission.urgency, *mark)
+
+
 async def checked(
     parts: JobServiceParts,
     principal: Principal,
@@ -214,7 +256,8 @@ async def checked(
         if not await _sees(parts, principal, cluster, target.text):
             wrong.append(dependencies.missing(target))
     if wrong:
-        raise HttpProblem("invalid", f"dependencies: {wrong[0].message}", tuple(wrong))
+        errors = tuple(jobspecs.at(submission, each) for each in wrong)
+        raise HttpProblem("invalid", f"dependencies: {wrong[0].message}", errors)
     return spec
 
 
@@ -226,13 +269,19 @@ async def _sees(parts: JobServiceParts, principal: Principal, cluster: ServedClu
     return job.present
 
 
-def _check_many(count: int, most: int) -> None:
+def _check_many(count: int, most: int, does: str, path: str) -> None:
     if count > most:
-        message = f"one request cancels at most {most} jobs"
-        raise HttpProblem("invalid", message, (FieldError("/ids", message),))
+        message = f"one request {does} at most {most} jobs"
+        raise HttpProblem("invalid", message, (FieldError(path, message),))
 
 
-def fingerprint(submission: Submission) -> str:
+def _of_one(problem: HttpProblem, number: int) -> HttpProblem:
+    """Return the problem of one of several submissions, counted from 0."""
+    errors = tuple(replace(each, path=f"/jobs/{number}{each.path}") for each in problem.errors)
+    return HttpProblem(problem.type, f"jobs/{number}: {problem.detail}", errors, problem.headers)
+
+
+def fingerprint(submissions: Sequence[Submission]) -> str:
     """Return the SHA-256 of what was sent, in hex: the same for the same fields in any order."""
-    fields = submission.model_dump(mode="json", exclude_unset=True)
+    fields = [each.model_dump(mode="json", exclude_unset=True) for each in submissions]
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()

@@ -38,6 +38,7 @@ _FIELDS = {
     "/tasks/0/command": "/command",
     "/attributes/system/environment": "/environment",
     "/attributes/system/cwd": "/cwd",
+    "/attributes/system/dependencies": "/dependencies",
     "/attributes/system/shell/options/output/stdout/path": "/output/stdout",
     "/attributes/system/shell/options/output/stderr/path": "/output/stderr",
     "/attributes/system/shell/options": "/shell_options",
@@ -99,15 +100,14 @@ def _output(given: Submission) -> JSON:
 def jobspec_of(submission: Submission, base: Base, which: rules.Rules) -> JSON:
     """Return the jobspec of a submission. Raises HttpProblem "invalid" with everything that is wrong."""
     if submission.jobspec is not None:
-        return _given(submission.jobspec, base, which)
+        return _given(submission, submission.jobspec, base, which)
     _check_texts(submission, which)
     try:
         found = built(request_of(submission, base), inherit=False)
         formats.parse(found)
     except (SubmitRefused, JobspecError) as error:
         raise HttpProblem("invalid", str(error), (FieldError("", str(error)),)) from error
-    wrong = [FieldError(_field(each.path), each.message) for each in rules.problems(found, which)]
-    _refuse(wrong)
+    _refuse([at(submission, each) for each in rules.problems(found, which)])
     return found
 
 
@@ -124,14 +124,14 @@ def _check_texts(submission: Submission, which: rules.Rules) -> None:
     )
 
 
-def _given(jobspec: JSON, base: Base, which: rules.Rules) -> JSON:
+def _given(submission: Submission, jobspec: JSON, base: Base, which: rules.Rules) -> JSON:
     """Return a jobspec that a user wrote, over the cluster's environment and working directory."""
     _check_json(jobspec)
     try:
         formats.parse(jobspec)
     except JobspecError as error:
         raise HttpProblem("invalid", f"jobspec: {error}", (FieldError("/jobspec", str(error)),)) from error
-    _refuse([FieldError(f"/jobspec{each.path}", each.message) for each in rules.problems(jobspec, which)])
+    _refuse([at(submission, each) for each in rules.problems(jobspec, which)])
     found: JSON = json.loads(json.dumps(jobspec))
     system = formats.system_of(found)
     set_at(found, (*_SYSTEM, "environment"), {**base.environment, **system.get("environment", {})})
@@ -162,11 +162,14 @@ def _depth(value: Any) -> int:
     return found - 1
 
 
-def _field(path: str) -> str:
+def at(submission: Submission, error: FieldError) -> FieldError:
+    """Return an error about a jobspec as one about the submission that it is made of."""
+    if submission.jobspec is not None:
+        return FieldError(f"/jobspec{error.path}", error.message)
     for inside, field in _FIELDS.items():
-        if path == inside or path.startswith(f"{inside}/"):
-            return field + path[len(inside) :]
-    return path
+        if error.path == inside or error.path.startswith(f"{inside}/"):
+            return FieldError(field + error.path[len(inside) :], error.message)
+    return error
 
 
 def _refuse(wrong: list[FieldError]) -> None:
@@ -175,22 +178,27 @@ def _refuse(wrong: list[FieldError]) -> None:
         raise HttpProblem("invalid", f"{first.path.lstrip('/')}: {first.message}", tuple(wrong))
 
 
-def reservation_of(jobspec: Mapping[str, Any], cores_per_node: int) -> Reservation:
-    """Return what a job may use at most; an elastic one counts with its largest size.
+class JobSummary(NamedTuple):
+    """What the service notes of a job before the instance has it."""
 
-    Without a number of nodes it is reckoned from the cores, as if it had nodes of its own. Raises HttpProblem
-    "invalid" for more than MAX_NODES.
+    reservation: Reservation
+    """What it may use at most; an elastic job counts with its largest size."""
+    name: str
+    queue: str
+    bank: str
+
+
+def summary_of(jobspec: Mapping[str, Any], cores_per_node: int) -> JobSummary:
+    """Return the summary of a jobspec; each text may be empty.
+
+    Without a number of nodes it is reckoned from the cores, as if the job had nodes of its own. Raises
+    HttpProblem "invalid" for more than MAX_NODES.
     """
     parsed = formats.read(jobspec)
     asked = parsed.asked if parsed.elastic is None else parsed.asked.with_workers(parsed.elastic.most)
     nodes = asked.nodes or -(-asked.size // max(1, cores_per_node))
     if nodes > MAX_NODES:
         _refuse([FieldError("/nodes", f"the job needs more than {MAX_NODES} nodes")])
-    return Reservation(max(1, nodes), parsed.duration)
-
-
-def summary_of(jobspec: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return the name, the queue and the bank of a jobspec; each may be empty."""
-    parsed = formats.read(jobspec)
     bank = formats.system_of(jobspec).get("bank")
-    return parsed.name, parsed.queue or "", bank if isinstance(bank, str) else ""
+    reservation = Reservation(max(1, nodes), parsed.duration)
+    return JobSummary(reservation, parsed.name, parsed.queue or "", bank if isinstance(bank, str) else "")

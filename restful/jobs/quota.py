@@ -7,9 +7,12 @@ transaction that writes the reservation, so that two requests at once cannot bot
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from restful.errors import HttpProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 DAY = 86_400.0
 
@@ -83,11 +86,13 @@ def excess(quota: Quota, use: Use, job: Reservation) -> str:
     )
 
 
-def check(quota: Quota, use: Use, job: Reservation) -> None:
-    """Raise HttpProblem "quota" if one more job would exceed a limit."""
-    reason = excess(quota, use, job)
-    if reason:
-        raise HttpProblem("quota", reason)
+def check(quota: Quota, use: Use, jobs: Sequence[Reservation]) -> None:
+    """Raise HttpProblem "quota" if further jobs would exceed a limit, all of them together."""
+    for number, job in enumerate(jobs):
+        if reason := excess(quota, use, job):
+            where = "" if len(jobs) == 1 else f"job {number + 1} of {len(jobs)} in this request: "
+            raise HttpProblem("quota", where + reason)
+        use = use.plus(job)
 
 
 def _days(seconds: float) -> str:

@@ -35,15 +35,15 @@ async def check(
     connection: AsyncConnection,
     user: str,
     cluster: ClusterRow,
-    job_of: Reservation,
+    jobs: Sequence[Reservation],
     limits: JobLimits,
     now: float,
 ) -> None:
-    """Raise HttpProblem "quota" if one more job would exceed a quota of a user at a cluster."""
+    """Raise HttpProblem "quota" if these further jobs would exceed a quota of a user at a cluster."""
     for each in await _applying(connection, user, [cluster], limits):
         where = None if each.cluster == EVERY_CLUSTER else cluster.id
         since = None if each.limits.node_seconds is None else now - each.limits.window
-        quota.check(each.limits, await use(connection, user, where, since), job_of)
+        quota.check(each.limits, await use(connection, user, where, since), jobs)
 
 
 class QuotaUse(NamedTuple):

@@ -139,6 +139,12 @@ class Submission(RequestModel):
         return self
 
 
+class BulkSubmit(RequestModel):
+    """Jobs to be submitted side by side."""
+
+    jobs: list[Submission] = Field(min_length=1, description="Each as if it were submitted alone.")
+
+
 class Kill(RequestModel):
     """A signal for every task of a job."""
 

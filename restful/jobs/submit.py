@@ -1,4 +1,4 @@
-"""Submits a job once, however often a client asks and whenever this process dies.
+"""Submits jobs once each, however often a client asks and whenever this process dies.
 
 1. One transaction writes the request's row, which is its reservation too, and the audit log's entry.
 2. The instance gets the job, with the mark that names the row.
@@ -11,57 +11,52 @@ reaches the instance again, looks for the mark among the instance's jobs: one th
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from minicluster.database import new_id
+from minicluster.broker_link.errors import reason
 from minicluster.instance.errors import InstanceError, InstanceGone, SubmitRefused
+from minicluster.instance.records import Job, Resubmission
 from restful import audit
 from restful.clusters.connection import away
 from restful.clusters.ownership import Submits
 from restful.clusters.projection import Owned, new_record, projected
 from restful.errors import FieldError, HttpProblem
-from restful.jobs import claims, jobspecs, marked_jobs, reserved, seal
+from restful.jobs import claims, marked_jobs, seal
+from restful.jobs.request_opener import RequestOpener
+from restful.jobs.submit_order import Submitted
 from restful.store import jobs, request_keys
 from restful.store.jobs import JobRecord
-from restful.store.request_keys import PENDING, RELEASED, RequestRow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from minicluster.instance.records import Job
     from restful.clusters.cluster import ServedCluster
     from restful.clusters.follower import Context
-    from restful.identity.principal import Principal
-    from restful.jobs.quota import Reservation
+    from restful.jobs.submit_order import SubmitOrder
     from restful.settings import JobLimits
+    from restful.store.request_keys import RequestRow
+
+    Failure = HttpProblem | InstanceError
+
+TOGETHER = 25
+"""Jobs of a user that an instance gets at once: others' jobs are not long in line behind them."""
+_LATE = "did not answer in time; send the request again with the same Idempotency-Key"
 
 
-class Submitted(NamedTuple):
-    """The job of a request."""
+class BegunSubmit(NamedTuple):
+    """An order, and the row of its request, which has no job as yet."""
 
-    id: int
-    replayed: bool
-    """Whether an earlier request with the same key submitted it."""
+    order: SubmitOrder
+    row: RequestRow
 
 
-@dataclass(frozen=True, slots=True)
-class SubmitOrder:
-    """A job that a user wants submitted, checked."""
+class NotedJob(NamedTuple):
+    """The row of a request, and the record of its job."""
 
-    principal: Principal
-    cluster: ServedCluster
-    jobspec: Mapping[str, Any]
-    urgency: int
-    key: str | None
-    fingerprint: str
-
-    @property
-    def reservation(self) -> Reservation:
-        """Return what the job may use at most."""
-        return jobspecs.reservation_of(self.jobspec, self.cluster.connection.cores_per_node)
+    row: RequestRow
+    record: JobRecord
 
 
 class Submitter:
@@ -69,200 +64,168 @@ class Submitter:
 
     def __init__(self, context: Context, limits: JobLimits) -> None:
         self._context = context
-        self._limits = limits
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._opener = RequestOpener(context, limits)
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def submit(self, order: SubmitOrder) -> Submitted:
         """Submit a job, or return the one of an earlier request. Raises HttpProblem, DatabaseError."""
-        row = await self._begin(order)
-        if row.job is not None:
-            return Submitted(row.job, replayed=True)
-        task = asyncio.ensure_future(claims.keeping(self._context, row, self._go_on(order, row)))
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-        try:
-            return await asyncio.wait_for(asyncio.shield(task), self._context.limits.call_seconds)
-        except TimeoutError as error:
-            reason = "did not answer in time; send the request again with the same Idempotency-Key"
-            raise away(order.cluster.name, reason, 1) from error
+        [outcome] = await self.submit_many([order])
+        if isinstance(outcome, HttpProblem):
+            raise outcome
+        return outcome
 
-    def _done(self, task: asyncio.Task[Any]) -> None:
+    async def submit_many(self, orders: Sequence[SubmitOrder]) -> list[Submitted | HttpProblem]:
+        """Submit a user's jobs to one cluster, or return those of earlier requests; each has its outcome.
+
+        The quotas have room for all of them, or none is submitted. Raises HttpProblem, DatabaseError.
+        """
+        rows = await self._opener.open(orders)
+        late = away(orders[0].cluster.name, _LATE, 1)
+        found = [late if row.job is None else Submitted(row.job, replayed=True) for row in rows]
+        left = {
+            number: BegunSubmit(order, row)
+            for number, (order, row) in enumerate(zip(orders, rows, strict=True))
+            if row.job is None
+        }
+        if left:
+            claimed = [each.row for each in left.values()]
+            task = asyncio.ensure_future(claims.keeping(self._context, claimed, self._go_on(left, found)))
+            self._tasks.add(task)
+            task.add_done_callback(self._done)
+            await asyncio.wait([task], timeout=self._context.limits.call_seconds)
+            if task.done():
+                task.result()
+        return list(found)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # who stopped waiting asks again
 
-    async def _begin(self, order: SubmitOrder) -> RequestRow:
-        """Return the request's row, on which this process works from now on if it has no job."""
-        context, cluster, now = self._context, order.cluster, self._context.now()
-        claimed: set[str] = set()
-
-        async def begin(connection: AsyncConnection) -> RequestRow:
-            former = await self._former(connection, order, now)
-            if former is not None and former.job is not None:
-                return former
-            self._check_ready(cluster)
-            until = await context.common_now(connection) + context.limits.claim_seconds
-            row = await self._claimed(
-                connection, order, former or self._new(order, new_id(now), now, until), former, until
-            )
-            entry = audit.by(order.principal, "job.submit", f"cluster:{cluster.name} request:{row.id}")
-            await audit.record(connection, entry, now)
-            # Before the commit: a request with the same key may be next in line for the transaction.
-            claimed.add(row.id)
-            cluster.under_way.add(row.id)
-            return row
-
+    async def _go_on(self, left: Mapping[int, BegunSubmit], found: list[Submitted | HttpProblem]) -> None:
+        """Submit what has no job, some at a time, and note what came of each."""
+        numbers, cluster = tuple(left), next(iter(left.values())).order.cluster
         try:
-            return await context.database.writing(begin)
-        except BaseException:
-            cluster.under_way -= claimed
-            raise
-
-    def _check_ready(self, cluster: ServedCluster) -> None:
-        if cluster.connection.reason:
-            raise cluster.connection.refusal()
-
-    async def _former(self, connection: AsyncConnection, order: SubmitOrder, now: float) -> RequestRow | None:
-        """Return the row of an earlier request with the same key."""
-        await request_keys.expire_keys(connection, now - self._limits.key_seconds)
-        if order.key is None:
-            return None
-        row = await request_keys.by_key(connection, order.principal.user, order.cluster.id, order.key)
-        if row is None:
-            return None
-        if row.fingerprint != order.fingerprint:
-            message = "was used for another request within a day; take a new one for each job"
-            raise HttpProblem(
-                "invalid", f"Idempotency-Key {message}", (FieldError("Idempotency-Key", message),)
-            )
-        until = await self._context.claims_until(connection)
-        if Submits(order.cluster.under_way, self._context.process, until).has(row):
-            raise HttpProblem("under-way", "a request with this Idempotency-Key is under way", headers=_RETRY)
-        return row
-
-    def _new(self, order: SubmitOrder, row_id: str, now: float, until: float) -> RequestRow:
-        reservation = order.reservation
-        return RequestRow(
-            id=row_id,
-            user=order.principal.user,
-            cluster=order.cluster.id,
-            instance=order.cluster.row.instance,
-            key=order.key,
-            fingerprint=order.fingerprint,
-            state=PENDING,
-            job=None,
-            nodes=reservation.nodes,
-            seconds=reservation.seconds,
-            claimer=self._context.process,
-            claimed_until=until,
-            created=now,
-        )
-
-    async def _claimed(
-        self,
-        connection: AsyncConnection,
-        order: SubmitOrder,
-        row: RequestRow,
-        former: RequestRow | None,
-        until: float,
-    ) -> RequestRow:
-        """Write a row, new or tried again, with its reservation and a claim."""
-        user, cluster = order.principal.user, order.cluster.row
-        if former is None or former.state == RELEASED:
-            await reserved.check(connection, user, cluster, order.reservation, self._limits, row.created)
-        if former is None:
-            await request_keys.add(connection, row)
-            return row
-        if not await request_keys.claim(connection, former, self._context.process, until):
-            raise HttpProblem("under-way", "a request with this Idempotency-Key is under way", headers=_RETRY)
-        instance = order.cluster.row.instance
-        await request_keys.reserve(connection, former.id, instance, *order.reservation)
-        return replace(former, instance=instance, claimer="")
-
-    async def _go_on(self, order: SubmitOrder, row: RequestRow) -> Submitted:
-        """Submit, or take over what an earlier attempt has submitted."""
-        cluster = order.cluster
-        try:
-            if not row.claimer:  # an earlier attempt
-                job = await self._found(order, row)
-                if job is not None:
-                    return await self._finish(order, row, job.id, job)
-            marked = self._context.sealing.marked(
-                order.jobspec, seal.SealedRequest(row.instance, row.user, row.id)
-            )
-            jobid = await cluster.connection.start(
-                lambda instance: instance.jobs.resubmit(marked, urgency=order.urgency)
-            )
-            return await self._finish(order, row, jobid)
-        except SubmitRefused as error:
-            await self._refused(order, row, str(error))
-            raise HttpProblem("invalid", str(error), (FieldError("", str(error)),)) from error
-        except HttpProblem:  # it was not sent
-            await self._unsent(row)
-            raise
-        except InstanceError as error:
-            await self._unclaimed(row)
+            for start in range(0, len(numbers), TOGETHER):
+                some = numbers[start : start + TOGETHER]
+                outcomes = await self._together(cluster, [left[each] for each in some])
+                for number, outcome in zip(some, outcomes, strict=True):
+                    found[number] = outcome
+        except Exception:
             cluster.doubtful = True
-            if isinstance(error, InstanceGone):
-                raise away(cluster.name, str(error), cluster.connection.retry) from error
             raise
         finally:
-            cluster.under_way.discard(row.id)
-            cluster.wake.set()
+            _let_go(cluster, left.values())
 
-    async def _found(self, order: SubmitOrder, row: RequestRow) -> Job | None:
-        return (await _jobs_of(self._context, order.cluster, [row])).get(row.id)
+    async def _together(
+        self, cluster: ServedCluster, begun: Sequence[BegunSubmit]
+    ) -> list[Submitted | HttpProblem]:
+        """Submit, or take over what earlier attempts have submitted, and write down what came of it."""
+        now = self._context.now()
+        noted: list[NotedJob] = []
+        failed: dict[str, Failure] = {}
+        outcomes: dict[str, Submitted | HttpProblem] = {}
+        for each, answer in zip(begun, await self._answers(cluster, begun), strict=True):
+            if isinstance(answer, Exception):
+                failed[each.row.id] = answer
+                outcomes[each.row.id] = _problem(cluster, answer)
+                continue
+            jobid = answer.id if isinstance(answer, Job) else answer
+            record = _record(each, jobid, now)
+            if isinstance(answer, Job):
+                record = projected(record, answer, own=cluster.own)
+            noted.append(NotedJob(each.row, record))
+            outcomes[each.row.id] = Submitted(jobid, replayed=isinstance(answer, Job))
+        if noted:
+            await note(self._context, cluster, noted)
+        if failed:
+            await self._failed(cluster, [each for each in begun if each.row.id in failed], failed)
+        _let_go(cluster, begun)
+        return [outcomes[each.row.id] for each in begun]
 
-    async def _finish(
-        self, order: SubmitOrder, row: RequestRow, jobid: int, job: Job | None = None
-    ) -> Submitted:
-        now, cluster = self._context.now(), order.cluster
-        name, queue, bank = jobspecs.summary_of(order.jobspec)
-        record = JobRecord(
-            cluster.id, row.instance, jobid, row.user, row.id, status=jobs.SUBMITTED, name=name, queue=queue,
-            bank=bank, urgency=order.urgency, nnodes=row.nodes, duration=row.seconds, t_submit=now,
-            t_listed=now,
-        )  # fmt: skip
-        await note(
-            self._context, cluster, row, record if job is None else projected(record, job, own=cluster.own)
-        )
-        return Submitted(jobid, replayed=job is not None)
+    async def _answers(
+        self, cluster: ServedCluster, begun: Sequence[BegunSubmit]
+    ) -> Sequence[int | Job | Failure]:
+        """Return the job of each request, submitted now or found by its mark, or why it has none.
 
-    async def _refused(self, order: SubmitOrder, row: RequestRow, reason: str) -> None:
-        """Forget a request that the instance refused: with another cluster, or later, it may not."""
-        entry = audit.by(
-            order.principal, "job.submit", f"cluster:{order.cluster.name} request:{row.id}", "failed", reason
-        )
+        HttpProblem: it was not sent.
+        """
+        sealing, tried = self._context.sealing, [each.row for each in begun if not each.row.claimer]
+        try:
+            taken = await _jobs_of(self._context, cluster, tried) if tried else {}
+            new = [each for each in begun if each.row.id not in taken]
+            marked = [
+                Resubmission(
+                    sealing.marked(order.jobspec, seal.SealedRequest(row.instance, row.user, row.id)),
+                    order.urgency,
+                )
+                for order, row in new
+            ]
+            sent = await cluster.connection.start(lambda instance: instance.bulk.resubmit(marked))
+        except (HttpProblem, InstanceError) as error:
+            return [error] * len(begun)
+        found = {each.row.id: answer for each, answer in zip(new, sent, strict=True)} | taken
+        return [found[each.row.id] for each in begun]
+
+    async def _failed(
+        self, cluster: ServedCluster, begun: Sequence[BegunSubmit], errors: Mapping[str, Failure]
+    ) -> None:
+        """Forget requests that have no job; of those that may have one nobody is at work any more."""
+        forgotten: list[str] = []
+        refused: list[audit.AuditEntry] = []
+        for order, row in begun:
+            error = errors[row.id]
+            if isinstance(error, SubmitRefused):  # with another cluster, or later, it may not be
+                what = f"cluster:{cluster.name} request:{row.id}"
+                refused.append(audit.by(order.principal, "job.submit", what, "failed", str(error)))
+                forgotten.append(row.id)
+            elif not isinstance(error, HttpProblem):
+                cluster.doubtful = True
+            elif row.claimer:  # one that was tried before may have been sent then
+                forgotten.append(row.id)
         async with self._context.database.write() as connection:
-            await request_keys.remove(connection, row.id)
-            await audit.record(connection, entry, self._context.now())
-
-    async def _unsent(self, row: RequestRow) -> None:
-        """Forget a request that did not reach the instance; one that was tried before may have."""
-        if not row.claimer:
-            await self._unclaimed(row)
-            return
-        async with self._context.database.write() as connection:
-            await request_keys.remove(connection, row.id)
-
-    async def _unclaimed(self, row: RequestRow) -> None:
-        """Have nobody work on a request of which it is not known whether the instance took it."""
-        async with self._context.database.write() as connection:
-            await request_keys.unclaimed(connection, row.id)
+            await request_keys.remove(connection, forgotten)
+            await request_keys.unclaimed(connection, [row.id for _, row in begun if row.id not in forgotten])
+            if refused:
+                await audit.record_all(connection, refused, self._context.now())
 
 
-_RETRY = {"Retry-After": "1"}
+def _let_go(cluster: ServedCluster, begun: Iterable[BegunSubmit]) -> None:
+    cluster.under_way.difference_update(each.row.id for each in begun)
+    cluster.wake.set()
 
 
-async def note(context: Context, cluster: ServedCluster, row: RequestRow, record: JobRecord) -> None:
-    """Write that a job is a request's."""
+def _problem(cluster: ServedCluster, error: Failure) -> HttpProblem:
+    if isinstance(error, HttpProblem):
+        return error
+    if isinstance(error, SubmitRefused):
+        return HttpProblem("invalid", str(error), (FieldError("", str(error)),))
+    if isinstance(error, InstanceGone):
+        return away(cluster.name, str(error), cluster.connection.retry)
+    return HttpProblem("instance-refused", reason(error))
+
+
+def _record(begun: BegunSubmit, jobid: int, now: float) -> JobRecord:
+    """Return the record of a job that was submitted just now."""
+    order, row = begun
+    summary = order.summary
+    return JobRecord(
+        row.cluster, row.instance, jobid, row.user, row.id, status=jobs.SUBMITTED, name=summary.name,
+        queue=summary.queue, bank=summary.bank, urgency=order.urgency, nnodes=row.nodes, duration=row.seconds,
+        t_submit=now, t_listed=now,
+    )  # fmt: skip
+
+
+async def note(context: Context, cluster: ServedCluster, found: Sequence[NotedJob]) -> None:
+    """Write that jobs are those of requests, all of one instance."""
+    ids, records = {row.id: record.id for row, record in found}, [each.record for each in found]
 
     async def noted(connection: AsyncConnection) -> dict[int, JobRecord]:
-        await request_keys.finished(connection, row.id, record.id)
-        await jobs.disown(connection, row.id, record.id)
-        await jobs.submitted(connection, record)
+        await request_keys.finished(connection, ids)
+        await jobs.disown(connection, ids)
+        await jobs.submitted(connection, records)
         await context.database.notify(connection, f"jobs:{cluster.id}")
-        return await jobs.by_ids(connection, cluster.id, record.instance, [record.id])
+        return await jobs.by_ids(connection, cluster.id, records[0].instance, ids.values())
 
     cluster.cache.put((await context.database.writing(noted)).values())
 
@@ -299,6 +262,6 @@ async def recover(context: Context, cluster: ServedCluster) -> None:
                 continue
             owned = Owned(row.user, row.id)
             record = new_record(cluster.id, row.instance, job.id, owned, row.nodes, row.seconds)
-            await note(context, cluster, row, projected(record, job, own=cluster.own))
+            await note(context, cluster, [NotedJob(row, projected(record, job, own=cluster.own))])
     finally:
         cluster.under_way.difference_update(row.id for row in mine)

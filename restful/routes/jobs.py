@@ -24,6 +24,7 @@ from restful.routes.parameters import NO_NUL
 
 if TYPE_CHECKING:
     from restful.jobs.jobs import JobService
+    from restful.jobs.submit_order import Submitted
 
 router = APIRouter(prefix="/v2/clusters/{cluster}", tags=["jobs"])
 
@@ -39,6 +40,8 @@ Key = Annotated[
     ),
 ]
 MAX_KEY = 255
+MAX_BULK_KEY = 250
+"""Less, as each of the jobs has its number behind it."""
 
 
 class SubmittedView(BaseModel):
@@ -46,6 +49,23 @@ class SubmittedView(BaseModel):
 
     id: str = Field(description="In F58 (RFC 19).")
     number: str = Field(description="The same id in decimals.")
+
+
+class SubmitOutcomeView(BaseModel):
+    """What became of one job of several."""
+
+    status: int = Field(description="As if the job had been submitted alone: 201, or that of a problem.")
+    id: str | None = Field(description="In F58 (RFC 19).")
+    number: str | None = Field(description="The same id in decimals.")
+    replayed: bool = Field(description="Whether an earlier request with the same key submitted it.")
+    type: str | None = Field(description="The problem's, as a relative reference.")
+    detail: str
+
+
+class SubmitOutcomesView(BaseModel):
+    """What became of each job, in the order of the request."""
+
+    results: list[SubmitOutcomeView]
 
 
 class FeasibilityView(BaseModel):
@@ -105,15 +125,49 @@ def where(cluster: str, jobid: int) -> str:
 )  # fmt: skip
 async def submit(request: Request, cluster: str, principal: Submitting, key: Key = None) -> Response:
     """Submit a job of its fields, a batch script, or a whole jobspec."""
-    if key is not None and not (0 < len(key) <= MAX_KEY and key.isprintable()):
-        message = f"has 1 to {MAX_KEY} printable characters"
-        raise HttpProblem("invalid", f"Idempotency-Key {message}", (FieldError("Idempotency-Key", message),))
+    _check_key(key, MAX_KEY)
     sent = await body(request, schema.Submission)
     found = await jobs_of(request).submit(principal, cluster, sent, key)
     headers = {"Location": where(cluster, found.id)}
     if found.replayed:
         headers["Idempotency-Replayed"] = "true"
     return json_answer({"id": f58(found.id), "number": str(found.id)}, 201, headers)
+
+
+def _check_key(key: str | None, most: int) -> None:
+    if key is not None and not (0 < len(key) <= most and key.isprintable()):
+        message = f"has 1 to {most} printable characters"
+        raise HttpProblem("invalid", f"Idempotency-Key {message}", (FieldError("Idempotency-Key", message),))
+
+
+@router.post(
+    "/jobs:submit",
+    status_code=207,
+    summary="Submit many jobs",
+    openapi_extra=body_schema(schema.BulkSubmit),
+    responses=answers(
+        SubmitOutcomesView, *WITH_BODY, "quota", "under-way", "busy", "instance-away", "instance-refused",
+        status=207, words="What became of each job: 201, 422, 502 or 503.",
+    ),
+)  # fmt: skip
+async def submit_many(request: Request, cluster: str, principal: Submitting, key: Key = None) -> Response:
+    """Submit jobs side by side, such as those of a parameter study.
+
+    What is wrong with one of them, or beyond a quota, refuses them all. Their ids need not be in their order.
+    Sent again with the same key, the request submits what has no job yet.
+    """
+    _check_key(key, MAX_BULK_KEY)
+    sent = await body(request, schema.BulkSubmit)
+    outcomes = await jobs_of(request).submit_many(principal, cluster, sent.jobs, key)
+    return json_answer({"results": [_outcome(each) for each in outcomes]}, 207)
+
+
+def _outcome(found: Submitted | HttpProblem) -> dict[str, Any]:
+    if isinstance(found, HttpProblem):
+        shown = {"type": f"/problems/{found.type}", "detail": found.detail}
+        return {"status": found.status, "id": None, "number": None, "replayed": False, **shown}
+    ids = {"id": f58(found.id), "number": str(found.id)}
+    return {"status": 201, **ids, "replayed": found.replayed, "type": None, "detail": ""}
 
 
 @router.post(

@@ -55,6 +55,7 @@ AUDIT_HEAD = Table(
 _ONE = 1
 # Statements that most requests have are made once.
 _APPEND = insert(AUDIT)
+_NAMES = tuple(column.name for column in AUDIT.columns)
 _MOVE_HEAD = update(AUDIT_HEAD).values(id=bindparam("number"), hash=bindparam("last"))
 _HEAD = select(AUDIT_HEAD).with_for_update()
 
@@ -120,11 +121,10 @@ async def last_head(connection: AsyncConnection, start: str) -> AuditHead:
     return AuditHead(0, start) if row is None else AuditHead(row.id, row.hash)
 
 
-async def append(connection: AsyncConnection, record: AuditRecord) -> None:
-    """Insert a row, which is the head from now on."""
-    values = {column.name: getattr(record, column.name) for column in AUDIT.columns}
-    await connection.execute(_APPEND, values)
-    await connection.execute(_MOVE_HEAD, {"number": record.id, "last": record.hash})
+async def append(connection: AsyncConnection, records: Sequence[AuditRecord]) -> None:
+    """Insert rows, the last of which is the head from now on."""
+    await connection.execute(_APPEND, [{name: getattr(each, name) for name in _NAMES} for each in records])
+    await connection.execute(_MOVE_HEAD, {"number": records[-1].id, "last": records[-1].hash})
 
 
 async def page(connection: AsyncConnection, wanted: AuditFilter) -> Sequence[AuditRecord]:

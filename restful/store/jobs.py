@@ -26,7 +26,7 @@ from broker_config.formats.job_states import JobResult, JobState
 from restful.store.metadata import METADATA
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from sqlalchemy import ColumnElement, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -180,14 +180,14 @@ async def put(connection: AsyncConnection, records: Iterable[JobRecord]) -> None
         await connection.execute(_upsert(connection.dialect.name, exclude=_FIXED), rows)
 
 
-async def submitted(connection: AsyncConnection, found: JobRecord) -> None:
-    """Write a job that was submitted just now; where the journal was faster, its owner alone."""
+async def submitted(connection: AsyncConnection, records: Iterable[JobRecord]) -> None:
+    """Write jobs that were submitted just now; where the journal was faster, their owner alone."""
     await connection.execute(
         _upsert(
             connection.dialect.name,
             exclude=tuple(name for name in NAMES if name not in ("owner", "request", "bank")),
         ),
-        [values(found)],
+        [values(each) for each in records],
     )
 
 
@@ -246,9 +246,9 @@ async def active(connection: AsyncConnection, cluster: str) -> list[JobRecord]:
     return [record(row) for row in await connection.execute(select(*SELECTED).where(mine))]
 
 
-async def disown(connection: AsyncConnection, row_id: str, jobid: int) -> None:
-    """Take from its owner every job that claims a request whose job is another one."""
-    await connection.execute(_DISOWN, {"row_id": row_id, "jobid": jobid})
+async def disown(connection: AsyncConnection, found: Mapping[str, int]) -> None:
+    """Take from its owner every job that claims a request whose job is another one: the one given."""
+    await connection.execute(_DISOWN, [{"row_id": row_id, "jobid": jobid} for row_id, jobid in found.items()])
 
 
 async def count(connection: AsyncConnection, which: ColumnElement[bool]) -> int:

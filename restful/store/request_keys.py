@@ -27,7 +27,7 @@ from sqlalchemy import (
 from restful.store.metadata import METADATA
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -66,6 +66,12 @@ _FORGET_KEYS = (
 )
 _FORGET_RELEASED = delete(REQUEST_KEYS).where(_OLD & (REQUEST_KEYS.c.state == RELEASED))
 _ADD = insert(REQUEST_KEYS)
+_NAMES = tuple(column.name for column in REQUEST_KEYS.columns)
+_BY_KEYS = select(REQUEST_KEYS).where(
+    (REQUEST_KEYS.c.user == bindparam("user"))
+    & (REQUEST_KEYS.c.cluster == bindparam("cluster"))
+    & REQUEST_KEYS.c.key.in_(bindparam("keys", expanding=True))
+)
 _FINISH = (
     update(REQUEST_KEYS)
     .where(REQUEST_KEYS.c.id == bindparam("row_id"))
@@ -101,17 +107,20 @@ def _row(found: Any) -> RequestRow:
     return RequestRow(**found._mapping)
 
 
-async def add(connection: AsyncConnection, row: RequestRow) -> None:
-    """Add a request."""
-    values = {column.name: getattr(row, column.name) for column in REQUEST_KEYS.columns}
-    await connection.execute(_ADD, values)
+async def add(connection: AsyncConnection, rows: Sequence[RequestRow]) -> None:
+    """Add requests."""
+    if rows:
+        await connection.execute(_ADD, [{name: getattr(row, name) for name in _NAMES} for row in rows])
 
 
-async def by_key(connection: AsyncConnection, user: str, cluster: str, key: str) -> RequestRow | None:
-    """Return a user's request of a key."""
-    mine = (REQUEST_KEYS.c.user == user) & (REQUEST_KEYS.c.cluster == cluster) & (REQUEST_KEYS.c.key == key)
-    found = (await connection.execute(select(REQUEST_KEYS).where(mine))).one_or_none()
-    return None if found is None else _row(found)
+async def by_keys(
+    connection: AsyncConnection, user: str, cluster: str, keys: Collection[str]
+) -> dict[str, RequestRow]:
+    """Return a user's requests of keys, by these."""
+    if not keys:
+        return {}
+    given = {"user": user, "cluster": cluster, "keys": list(keys)}
+    return {str(each.key): _row(each) for each in await connection.execute(_BY_KEYS, given)}
 
 
 async def by_ids(connection: AsyncConnection, ids: Collection[str]) -> dict[str, RequestRow]:
@@ -137,16 +146,17 @@ async def claim(connection: AsyncConnection, row: RequestRow, claimer: str, unti
     return (await connection.execute(changed)).rowcount == 1
 
 
-async def renew(connection: AsyncConnection, row_id: str, claimer: str, until: float) -> None:
-    """Have a process go on to work on a request."""
-    mine = (REQUEST_KEYS.c.id == row_id) & (REQUEST_KEYS.c.claimer == claimer)
+async def renew(connection: AsyncConnection, ids: Collection[str], claimer: str, until: float) -> None:
+    """Have a process go on to work on requests."""
+    mine = REQUEST_KEYS.c.id.in_(ids) & (REQUEST_KEYS.c.claimer == claimer)
     mine &= REQUEST_KEYS.c.state == PENDING
     await connection.execute(update(REQUEST_KEYS).where(mine).values(claimed_until=until))
 
 
-async def finished(connection: AsyncConnection, row_id: str, job: int) -> None:
-    """Note the job of a request."""
-    await connection.execute(_FINISH, {"row_id": row_id, "job": job})
+async def finished(connection: AsyncConnection, jobs: Mapping[str, int]) -> None:
+    """Note the jobs of requests, by the requests' ids."""
+    if jobs:
+        await connection.execute(_FINISH, [{"row_id": row_id, "job": job} for row_id, job in jobs.items()])
 
 
 async def reserve(
@@ -157,9 +167,9 @@ async def reserve(
     await connection.execute(changed.values(instance=instance, nodes=nodes, seconds=seconds))
 
 
-async def unclaimed(connection: AsyncConnection, row_id: str) -> None:
-    """Have nobody work on a request, which stays PENDING."""
-    changed = update(REQUEST_KEYS).where((REQUEST_KEYS.c.id == row_id) & (REQUEST_KEYS.c.state == PENDING))
+async def unclaimed(connection: AsyncConnection, ids: Collection[str]) -> None:
+    """Have nobody work on requests, which stay PENDING."""
+    changed = update(REQUEST_KEYS).where(REQUEST_KEYS.c.id.in_(ids) & (REQUEST_KEYS.c.state == PENDING))
     await connection.execute(changed.values(claimed_until=0.0))
 
 
@@ -170,9 +180,9 @@ async def release(connection: AsyncConnection, row: RequestRow) -> None:
     await connection.execute(update(REQUEST_KEYS).where(same).values(state=RELEASED, claimed_until=0.0))
 
 
-async def remove(connection: AsyncConnection, row_id: str) -> None:
-    """Remove a request of which there is no job: the instance refused it."""
-    await connection.execute(delete(REQUEST_KEYS).where(REQUEST_KEYS.c.id == row_id))
+async def remove(connection: AsyncConnection, ids: Collection[str]) -> None:
+    """Remove requests of which there is no job, such as those that the instance refused."""
+    await connection.execute(delete(REQUEST_KEYS).where(REQUEST_KEYS.c.id.in_(ids)))
 
 
 async def expire_keys(connection: AsyncConnection, before: float) -> None:

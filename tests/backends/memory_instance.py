@@ -28,7 +28,9 @@ from minicluster.instance.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from minicluster.instance.errors import InstanceError
 
 
 @dataclass
@@ -146,6 +148,17 @@ def _fits(job: Job, which: JobFilter) -> bool:
 
 
 @dataclass
+class MemoryBulk:
+    """Submits of many jobs."""
+
+    jobs: MemoryJobs
+
+    def submit(self, requests: Sequence[JobRequest]) -> list[int | InstanceError]:
+        """Run jobs."""
+        return [self.jobs.submit(each) for each in requests]
+
+
+@dataclass
 class MemoryNodes:
     """So many brokers with a core each."""
 
@@ -175,6 +188,11 @@ class MemoryInstance:
     nodes: MemoryNodes = field(default_factory=MemoryNodes)
     queues: MemoryQueues = field(default_factory=MemoryQueues)
     links: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(inherits_environment=False))
+
+    @property
+    def bulk(self) -> MemoryBulk:
+        """Return what submits many jobs."""
+        return MemoryBulk(self.jobs)
 
     @property
     def found(self) -> dict[int, Job]:

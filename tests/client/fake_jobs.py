@@ -27,15 +27,28 @@ class FakeJobs:
     def __post_init__(self) -> None:
         self.service.routes |= {
             ("POST", JOBS): self.submit,
+            ("POST", f"{JOBS}:submit"): self.submit_many,
             ("GET", JOBS): self.page,
         }
 
     def submit(self, request: Request) -> Answer:
         """Make a job, or return that of the same key."""
-        key = request.headers["idempotency-key"]
+        return 201, self._job_of(request.headers["idempotency-key"], request.json)
+
+    def submit_many(self, request: Request) -> Answer:
+        """Make jobs, or return those of the same key. One of queue nope is refused."""
+        key, found = request.headers["idempotency-key"], []
+        for number, each in enumerate(request.json["jobs"]):
+            if each.get("queue") == "nope":
+                found.append({"status": 422, "id": None, **problem("invalid", "there is no queue nope")})
+            else:
+                found.append({"status": 201, **self._job_of(f"{key}/{number}", each)})
+        return 207, {"results": found}
+
+    def _job_of(self, key: str, sent: dict[str, Any]) -> dict[str, str]:
         if key not in self.by_key:
             number = 1000 + len(self.by_key)
-            job = record(number, request.json.get("command", ["script"]))
+            job = record(number, sent.get("command", ["script"]))
             self.by_key[key] = self.found[job["id"]] = job
             if self.ends:
                 self.end(job["id"], int(job["name"] == "false"))
@@ -44,7 +57,7 @@ class FakeJobs:
                 ("POST", f"{JOBS}/{job['id']}/cancel"): lambda _: self.cancel(job["id"]),
             }
         job = self.by_key[key]
-        return 201, {"id": job["id"], "number": job["number"]}
+        return {"id": job["id"], "number": job["number"]}
 
     def end(self, id: str, code: int = 0) -> None:  # noqa: A002 - the field's name
         """Let a job end."""

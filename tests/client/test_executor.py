@@ -46,13 +46,40 @@ def test_each_job_is_submitted_once(executor: JobExecutor, jobs: FakeJobs, servi
 
 def test_map_gives_each_job_further_arguments(executor: JobExecutor, service: Service) -> None:
     assert [each.returncode for each in executor.map(["./solve"], range(3), timeout=LIMIT)] == [0, 0, 0]
-    commands = [each.json["command"] for each in service.requests if each.method == "POST"]
+    sent = [each.json for each in service.requests if each.method == "POST"]
+    commands = [job["command"] for each in sent for job in each.get("jobs", [each])]
     assert sorted(commands) == [["./solve", "0"], ["./solve", "1"], ["./solve", "2"]]
 
 
 def test_a_failed_job_is_raised(executor: JobExecutor) -> None:
     with pytest.raises(JobFailure, match="exit code 1"):
         executor.submit(["false"]).result(LIMIT)
+
+
+def test_many_jobs_go_with_few_requests(client: Client, jobs: FakeJobs, service: Service) -> None:
+    with service.lock, JobExecutor(client, "mc", poll=0.01) as executor:
+        futures = [executor.submit(["true"]) for _ in range(250)]
+        service.lock.release()
+        try:
+            assert len({each.result(LIMIT).id for each in futures}) == len(jobs.found) == 250
+        finally:
+            service.lock.acquire()
+    posts = [each for each in service.requests if each.method == "POST"]
+    assert 3 <= len(posts) <= 5
+
+
+def test_a_wrong_job_fails_no_other(client: Client, jobs: FakeJobs, service: Service) -> None:
+    service.fault(f"POST {JOBS}:submit", (422, problem("invalid", "jobs/1: tasks: is 1 at least")))
+    with service.lock, JobExecutor(client, "mc", poll=0.01) as executor:
+        first = executor.submit(["true"])
+        others = [executor.submit(["true"]) for _ in range(4)]
+        service.lock.release()
+        try:
+            assert first.result(LIMIT).returncode == 0
+            assert {each.result(LIMIT).returncode for each in others} == {0}
+        finally:
+            service.lock.acquire()
+    assert len(jobs.found) == 5
 
 
 def test_a_refused_submit_is_raised(executor: JobExecutor, service: Service) -> None:

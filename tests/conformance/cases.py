@@ -74,12 +74,26 @@ class Experiment:
 
     def submit(self, name: str, *command: str, **wishes: Any) -> int:
         """Submit a job with this name."""
-        request = JobRequest(
-            command, name=name, environment=own_environment(self.lab), cwd=str(self.lab.folder), **wishes
-        )
-        jobid = self.instance.jobs.submit(request)
+        jobid = self.instance.jobs.submit(self.request(name, *command, **wishes))
         self.ids[jobid] = name
         return jobid
+
+    def request(self, name: str, *command: str, **wishes: Any) -> JobRequest:
+        """Return the request for a job with this name."""
+        return JobRequest(
+            command, name=name, environment=own_environment(self.lab), cwd=str(self.lab.folder), **wishes
+        )
+
+    def outcome(self, name: str, found: int | InstanceError) -> Any:
+        """Return the end of a job that was submitted with others, or the error's kind and words.
+
+        Which node it had is chance, as they came at once.
+        """
+        if not isinstance(found, int):
+            return [type(found).__name__, str(found)]
+        self.ids[found] = name
+        ended = self.ended(found)
+        return [ended[each] for each in ("id", "name", "result", "returncode", "urgency", "times")]
 
     def done(self, name: str, *command: str, **wishes: Any) -> int:
         """Submit a job and wait for its end."""

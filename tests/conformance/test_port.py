@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minicluster.instance.port import Instance, JobOverview, JobQueues, Jobs, Lifecycle, Nodes
-from tests.conformance import cases_changes, cases_instance, cases_jobs, cases_output
+from minicluster.instance.port import BulkSubmits, Instance, JobOverview, JobQueues, Jobs, Lifecycle, Nodes
+from tests.conformance import cases_bulk, cases_changes, cases_instance, cases_jobs, cases_output
 from tests.conformance.cases import Case, Experiment
 from tests.conformance.laboratory import BY_LEAD
 
@@ -19,11 +19,18 @@ if TYPE_CHECKING:
 
     from tests.conformance.laboratory import Laboratory
 
-PARTS = {"jobs": Jobs, "overview": JobOverview, "queues": JobQueues, "nodes": Nodes, "life": Lifecycle}
+PARTS = {
+    "jobs": Jobs,
+    "bulk": BulkSubmits,
+    "overview": JobOverview,
+    "queues": JobQueues,
+    "nodes": Nodes,
+    "life": Lifecycle,
+}
 GOLDEN = Path(__file__).with_name("golden") / "port"
 CASES: list[Case] = [
     value
-    for module in (cases_jobs, cases_output, cases_changes, cases_instance)
+    for module in (cases_jobs, cases_bulk, cases_output, cases_changes, cases_instance)
     for value in vars(module).values()
     if isinstance(value, Case)
 ]

@@ -42,7 +42,11 @@ for line in sys.stdin:
         say(id=number, errnum=61, errstr="")
     elif topic == "endless":
         say(id=number, payload={})
-    elif topic == "die":
+    elif topic == "helper.submit" and "n" in request["payload"]["jobspec"]:
+        say(id=number, payload={"id": request["payload"]["jobspec"]["n"]})
+    elif topic == "helper.submit" and "queue" in request["payload"]["jobspec"]:
+        say(id=number, errnum=22, errstr="no such queue")
+    elif topic in ("die", "helper.submit"):
         sys.stderr.write("out of memory\\n")
         sys.exit(3)
     elif topic == "hang up":
@@ -88,6 +92,26 @@ def test_a_refusal_names_topic_and_reason(links: SharedLinks) -> None:
     with contextlib.closing(links), pytest.raises(RequestRefused) as refusal:
         links.rpc("refuse", {})
     assert (str(refusal.value), refusal.value.errnum) == ("refuse: not like this", 22)
+
+
+def outcomes(links: SharedLinks, *jobspecs: dict[str, object]) -> list[object]:
+    """Return what became of jobs that are submitted together: an id, or an error's words."""
+    found = links.submit_many([(each, 16, 0) for each in jobspecs])
+    return [each if isinstance(each, int) else str(each) for each in found]
+
+
+def test_each_of_many_submits_has_its_outcome(links: SharedLinks) -> None:
+    refused = "helper.submit: no such queue"
+    assert outcomes(links, {"n": 7}, {"queue": "x"}, {"n": 9}) == [7, refused, 9]
+    assert outcomes(links, *({"n": number} for number in range(1000))) == list(range(1000))
+    assert links.rpc("echo", {"n": 1}) == {"n": 1}
+
+
+def test_of_submits_that_have_no_answer_nothing_is_known(links: SharedLinks) -> None:
+    first, *others = outcomes(links, {"n": 7}, {"die": 1}, {"n": 9}, {"n": 10})
+    assert first == 7
+    assert all("local:///x: the helper under `flux python` ended" in str(each) for each in others)
+    assert len(others) == 3
 
 
 def test_no_answer_in_time(links: SharedLinks) -> None:

@@ -40,15 +40,28 @@ class FakeCluster:
             ("GET", f"{ROOT}/stats"): lambda _: (200, self.stats()),
             ("GET", f"{ROOT}/jobs"): self.page,
             ("POST", f"{ROOT}/jobs"): self.submit,
+            ("POST", f"{ROOT}/jobs:submit"): self.submit_many,
             ("POST", f"{ROOT}/jobs:validate"): self.validate,
             ("POST", f"{ROOT}/jobs:cancel"): self.cancel_many,
         }
 
     def submit(self, request: Request) -> Answer:
         """Submit a job."""
-        self.submitted.append(request.json)
-        jobid = self.instance.jobs.submit(_request(request.json))
-        return 201, {"id": f58(jobid), "number": str(jobid)}
+        return 201, self._submitted(request.json)
+
+    def submit_many(self, request: Request) -> Answer:
+        """Submit jobs, but those whose last word is refused."""
+        return 207, {"results": [self._outcome(each) for each in request.json["jobs"]]}
+
+    def _outcome(self, sent: dict[str, Any]) -> dict[str, Any]:
+        if sent["command"][-1] == "refused":
+            return {"status": 422, "id": None, **problem("invalid", "such a job is refused")}
+        return {"status": 201, **self._submitted(sent)}
+
+    def _submitted(self, sent: dict[str, Any]) -> dict[str, str]:
+        self.submitted.append(sent)
+        jobid = self.instance.jobs.submit(_request(sent))
+        return {"id": f58(jobid), "number": str(jobid)}
 
     def validate(self, request: Request) -> Answer:
         """Answer whether it could run."""

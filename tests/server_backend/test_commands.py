@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from broker_config.formats.jobid import f58
 from minicluster.cli.main import run
 from tests.client.fake_service import problem, running
 from tests.server_backend.fake_cluster import ROOT, FakeCluster
@@ -65,6 +66,21 @@ def test_what_the_fields_do_not_have_goes_as_a_jobspec(call: Call, cluster: Fake
     (sent,) = cluster.submitted
     assert sorted(sent) == ["jobspec", "urgency"]
     assert "shell" not in sent["jobspec"]["attributes"]["system"]
+
+
+def test_copies_go_with_one_request(call: Call, cluster: FakeCluster) -> None:
+    code, out, err = call("submit", "mc", "--cc", "0-2", "--", "echo", "{cc}")
+    assert (code, err) == (0, "")
+    assert out.split() == [f58(jobid) for jobid in cluster.instance.found]
+    assert [each["command"] for each in cluster.submitted] == [["echo", str(cc)] for cc in range(3)]
+    assert [line for line in cluster.service.lines() if "jobs:submit" in line] == [f"POST {ROOT}/jobs:submit"]
+
+
+def test_of_copies_those_that_were_submitted_are_named(call: Call, cluster: FakeCluster) -> None:
+    code, out, err = call("submit", "mc", "--cc", "0,2", "--", "echo", "{cc}", "refused")
+    assert (code, out) == (1, "")
+    assert "such a job is refused" in err
+    assert cluster.submitted == []
 
 
 def test_a_job_is_released_and_cancelled(call: Call) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 JSON = dict[str, Any]
 
+SUBMIT = "helper.submit"
 CREDIT = 256
 """Items of one stream that may be sent before its reader takes them."""
 STOP_TIMEOUT = 5.0
@@ -233,19 +234,11 @@ class LinesLink:
             request.callback(None, refusal_of(request.topic, answer["errnum"], answer["errstr"]))
             return True
         if request.streaming:
-            self._make_room(number)
+            self._taken[number] = _made_room(self._endpoint, number, self._taken.get(number, 0) + 1)
         else:
             self._finish(number)
         request.callback(answer["payload"], None)
         return True
-
-    def _make_room(self, number: int) -> None:
-        taken = self._taken.get(number, 0) + 1
-        if taken >= CREDIT // 2:
-            with contextlib.suppress(InstanceGone):  # what came before the end is read first
-                self._endpoint.send({"id": number, "credit": taken})
-            taken = 0
-        self._taken[number] = taken
 
     def wake(self) -> None:
         """Have `dispatch` return."""
@@ -257,8 +250,12 @@ class LinesLink:
 
     def submit(self, jobspec: JSON, urgency: int, flags: int = 0, timeout: float | None = None) -> int:
         """Have the other end sign a jobspec and submit it."""
-        payload = {"jobspec": jobspec, "urgency": urgency, "flags": flags}
-        return int(self.rpc("helper.submit", payload, timeout)["id"])
+        return int(self.rpc(SUBMIT, _submission(jobspec, urgency, flags), timeout)["id"])
+
+    def request_submit(self, jobspec: JSON, urgency: int, flags: int, callback: Callback) -> int:
+        """Have the other end sign a jobspec and submit it; `callback` gets the answer."""
+        line = {"topic": SUBMIT, "payload": _submission(jobspec, urgency, flags)}
+        return self._open(_Request(SUBMIT, callback, streaming=False), line, None)
 
     def dump(self, path: str) -> None:
         """Save the instance's data, beside the broker."""
@@ -268,6 +265,19 @@ class LinesLink:
         """End what is under way; the channel stays."""
         for number in tuple(self._requests):
             self.cancel(number)
+
+
+def _made_room(endpoint: LinesEndpoint, number: int, taken: int) -> int:
+    """Let the other end send more of a stream once enough was taken; return how much is taken since."""
+    if taken < CREDIT // 2:
+        return taken
+    with contextlib.suppress(InstanceGone):  # what came before the end is read first
+        endpoint.send({"id": number, "credit": taken})
+    return 0
+
+
+def _submission(jobspec: JSON, urgency: int, flags: int) -> JSON:
+    return {"jobspec": jobspec, "urgency": urgency, "flags": flags}
 
 
 def _why_no_users(engine: str) -> str:

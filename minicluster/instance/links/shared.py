@@ -7,14 +7,15 @@ import errno
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from minicluster.broker_link.errors import InstanceGone, Refused
+from minicluster.broker_link.errors import InstanceGone, Refused, RequestRefused
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
-    from minicluster.broker_link.errors import RequestRefused
     from minicluster.broker_link.link import BrokerLink
 
 JSON = Mapping[str, Any]
@@ -122,6 +123,29 @@ class SharedLinks:
         """Submit a jobspec and return the job's id."""
         with self.borrowed() as link:
             return link.submit(dict(jobspec), urgency, flags)
+
+    def submit_many(self, jobs: Sequence[tuple[JSON, int, int]]) -> list[int | InstanceGone | RequestRefused]:
+        """Submit jobspecs, each with its urgency and flags, without waiting for the answers in between.
+
+        Return each one's id, or why it has none; InstanceGone: that is not known.
+        """
+        found: dict[int, int | InstanceGone | RequestRefused] = {}
+
+        def take(number: int, answer: JSON | None, refusal: RequestRefused | None) -> None:
+            found[number] = refusal or int((answer or {})["id"])
+
+        try:
+            with self.borrowed() as link:
+                for number, (jobspec, urgency, flags) in enumerate(jobs):
+                    try:
+                        link.request_submit(dict(jobspec), urgency, flags, partial(take, number))
+                    except RequestRefused as refusal:
+                        found[number] = refusal
+                while len(found) < len(jobs):
+                    link.dispatch(None)
+        except InstanceGone as error:
+            return [found.get(number, error) for number in range(len(jobs))]
+        return [found[number] for number in range(len(jobs))]
 
     def dump(self, path: str) -> None:
         """Save the instance's data to `path`."""

@@ -78,6 +78,10 @@ class UserLink:
             "submit", f"a job of uid {self._uid} needs a jobspec that he has signed, which is not offered yet"
         )
 
+    def request_submit(self, jobspec: JSON, urgency: int, flags: int, callback: Callback) -> NoReturn:  # noqa: ARG002
+        """Raise NotAllowed, as `submit` does."""
+        self.submit(jobspec, urgency, flags)
+
     def dump(self, path: str) -> NoReturn:  # noqa: ARG002
         """Raise NotAllowed: a dump has everybody's jobs."""
         raise _not_allowed("dump", "only the instance's owner may save its data")

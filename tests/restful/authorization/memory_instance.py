@@ -24,9 +24,9 @@ from minicluster.instance.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from minicluster.instance.records import JobFilter
+    from minicluster.instance.records import JobFilter, Resubmission
 
 HOST = "mc-0"
 NODES = ResourceSubset((0,), (HOST,), 4, 0)
@@ -77,7 +77,7 @@ class MemoryInstance:
     uri = "local:///memory"
 
     def __post_init__(self) -> None:
-        self.jobs, self.overview = MemoryJobs(self), MemoryOverview(self)
+        self.jobs, self.bulk, self.overview = MemoryJobs(self), MemoryBulk(self), MemoryOverview(self)
         self.queues, self.nodes = MemoryQueues(self), MemoryNodes(self)
         self.life = self.links = MemoryLife()
         self._streams: list[MemoryStream] = []
@@ -122,12 +122,6 @@ class MemoryJobs:
         attributes = {"system": system, "user": {"name": self.here.job(jobid).name}}
         return {"version": 1, "resources": [], "tasks": [], "attributes": attributes}
 
-    def resubmit(self, jobspec: Mapping[str, Any], *, urgency: int = 16, waitable: bool = False) -> int:
-        self.here.done.append(("submit", jobspec, urgency))
-        jobid = FIRST_SUBMITTED + len(self.here.done)
-        self.here.known[jobid] = Job(jobid, JobState.SCHED)
-        return jobid
-
     def cancel(self, jobid: int, reason: str = "") -> None:
         self.here.done.append(("cancel", self.here.job(jobid).id))
 
@@ -145,6 +139,20 @@ class MemoryJobs:
 
     def events(self, jobid: int, *, follow: bool = False) -> MemoryStream:
         return self.here.stream([Event(self.here.job(jobid).id, 1.0, "submit", {"urgency": 16})])
+
+
+@dataclass
+class MemoryBulk:
+    here: MemoryInstance
+
+    def resubmit(self, jobs: Sequence[Resubmission]) -> list[int]:
+        return [self._submitted(each) for each in jobs]
+
+    def _submitted(self, job: Resubmission) -> int:
+        self.here.done.append(("submit", job.jobspec, job.urgency))
+        jobid = FIRST_SUBMITTED + len(self.here.done)
+        self.here.known[jobid] = Job(jobid, JobState.SCHED)
+        return jobid
 
 
 @dataclass

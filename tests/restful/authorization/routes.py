@@ -154,6 +154,7 @@ JOBS: dict[Key, Row] = {
     ("GET", f"{CLUSTER}/jobs"): Row(Kind.CLUSTER),
     ("GET", "/v2/usage"): Row(Kind.CLUSTER, query={"cluster": "{cluster}"}),
     ("POST", f"{CLUSTER}/jobs"): Row(Kind.SUBMIT, COMMAND),
+    ("POST", f"{CLUSTER}/jobs:submit"): Row(Kind.SUBMIT, {"jobs": [COMMAND]}),
     ("POST", f"{CLUSTER}/jobs:validate"): Row(Kind.SUBMIT, COMMAND),
     ("POST", f"{CLUSTER}/jobs:cancel"): Row(Kind.BULK, {"ids": ["{id}"]}),
     ("GET", f"{CLUSTER}/events"): Row(Kind.CLUSTER_STREAM, headers=EVENTS),

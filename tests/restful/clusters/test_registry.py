@@ -68,7 +68,7 @@ def test_the_journal_does_not_change_an_owner(tmp_path: Path) -> None:
     async def work() -> JobRecord:
         async with opened(tmp_path) as here, here.services.database.write() as connection:
             noted = JobRecord("C", "I", 7, "alice", "R", name="a", bank="b")
-            await jobs.submitted(connection, noted)
+            await jobs.submitted(connection, [noted])
             await jobs.put(connection, [JobRecord("C", "I", 7, name="n", nnodes=2)])
             return (await jobs.by_ids(connection, "C", "I", [7]))[7]
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from minicluster.instance.connection import connect
-from minicluster.instance.rpc_jobs import RpcJobs
+from minicluster.instance.rpc_bulk import RpcBulk
 from restful.clusters.spec import ClusterSpec
 from restful.jobs import submit
 from restful.store import jobs, request_keys
@@ -40,8 +40,8 @@ PR_SET_PDEATHSIG = 1
 STEPS: dict[str, tuple[Any, str, bool]] = {
     "before the row": (request_keys, "add", False),
     "within the row's transaction": (request_keys, "add", True),
-    "before the submit": (RpcJobs, "resubmit", False),
-    "after the submit": (RpcJobs, "resubmit", True),
+    "before the submit": (RpcBulk, "resubmit", False),
+    "after the submit": (RpcBulk, "resubmit", True),
     "before the job is noted": (submit, "note", False),
     "within the transaction that notes it": (jobs, "submitted", True),
     "after the job is noted": (submit, "note", True),

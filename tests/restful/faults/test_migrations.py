@@ -51,7 +51,7 @@ async def fill(url: str) -> None:
         await groups.add_grant(connection, GrantRecord("G", EVERY_CLUSTER, GrantRole.USE, 1.0, ALICE.id))
         await clusters.add(connection, CLUSTER)
         await jobs.put(connection, [JobRecord("C", "I", 2**62, "U", "R", annotations='{"a": "\u00e4"}')])
-        await request_keys.add(connection, replace(DONE_ROW, key="k"))
+        await request_keys.add(connection, [replace(DONE_ROW, key="k")])
         await audit.record(connection, AuditEntry("U", "", "192.0.2.1", "login", "user:U"), 1.0)
     await database.close()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minicluster.instance.records import JobFilter
-from minicluster.instance.rpc_jobs import RpcJobs
+from minicluster.instance.rpc_bulk import RpcBulk
 from restful.errors import HttpProblem
 from restful.jobs import submit
 from restful.jobs.schema import Submission
@@ -61,8 +61,8 @@ def after_awaiting(function: Callable[..., Any]) -> Callable[..., Any]:
 STEPS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "before the row": (request_keys, "add", before),
     "within the row's transaction": (request_keys, "add", after_awaiting),
-    "before the submit": (RpcJobs, "resubmit", before),
-    "after the submit": (RpcJobs, "resubmit", after),
+    "before the submit": (RpcBulk, "resubmit", before),
+    "after the submit": (RpcBulk, "resubmit", after),
     "before the job is noted": (submit, "note", before),
     "within the transaction that notes it": (jobs, "submitted", after_awaiting),
     "after the job is noted": (submit, "note", after_awaiting),

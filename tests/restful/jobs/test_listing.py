@@ -32,7 +32,7 @@ async def note(database: Database) -> None:
     """Write jobs as those are that were submitted just now."""
     async with database.write() as connection:
         for each in NOTED:
-            await jobs.submitted(connection, each)
+            await jobs.submitted(connection, [each])
 
 
 async def report(database: Database) -> None:

@@ -69,6 +69,6 @@ REFUSALS = {
 @pytest.mark.parametrize(("limits", "use", "job", "words"), REFUSALS.values(), ids=REFUSALS)
 def test_a_refusal_names_the_quota(limits: Quota, use: Use, job: Reservation, words: str) -> None:
     with pytest.raises(HttpProblem) as raised:
-        quota.check(limits, use, job)
+        quota.check(limits, use, [job])
     assert raised.value.status == 403
     assert words in raised.value.detail

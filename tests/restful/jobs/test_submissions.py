@@ -87,7 +87,7 @@ def test_an_elastic_range_and_dependencies_and_a_bank_are_written_where_flux_rea
     assert formats.user_of(found)["elastic"] == {"min": 1, "max": 4, "malleable": False}
     assert formats.system_of(found)["dependencies"] == [{"scheme": "afterok", "value": "17"}]
     assert formats.system_of(found)["bank"] == "b"
-    assert jobspecs.reservation_of(found, 2) == Reservation(2, 0.0)
+    assert jobspecs.summary_of(found, 2).reservation == Reservation(2, 0.0)
 
 
 @pytest.mark.parametrize("count", [10**6, 10**300])
@@ -95,7 +95,7 @@ def test_more_nodes_than_a_database_can_count_are_refused(count: int) -> None:
     cores = [{"type": "core", "count": count}]
     huge = spec(resources=[{"type": "slot", "count": count, "label": "task", "with": cores}])
     with pytest.raises(HttpProblem) as refused:
-        jobspecs.reservation_of(huge, 1)
+        jobspecs.summary_of(huge, 1)
     assert refused.value.type == "invalid"
     assert refused.value.errors == (FieldError("/nodes", "the job needs more than 2147483647 nodes"),)
 

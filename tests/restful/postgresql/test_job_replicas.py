@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minicluster.instance.records import JobFilter
-from minicluster.instance.rpc_jobs import RpcJobs
+from minicluster.instance.rpc_bulk import RpcBulk
 from restful.clusters import registry
 from restful.clusters.spec import ClusterSpec
 from restful.errors import HttpProblem
@@ -134,16 +134,16 @@ def test_the_projection_of_a_dead_replica_is_taken_over(url: str, embedded: Labo
 def test_a_slow_submit_stays_its_replicas_however_long_it_takes(
     url: str, embedded: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, began, go_on = RpcJobs.resubmit, threading.Event(), threading.Event()
+    real, began, go_on = RpcBulk.resubmit, threading.Event(), threading.Event()
 
-    def slow(self: RpcJobs, *arguments: Any, **named: Any) -> int:
+    def slow(self: RpcBulk, *arguments: Any, **named: Any) -> Any:
         began.set()
         assert go_on.wait(60)
         return real(self, *arguments, **named)
 
     async def work() -> tuple[int, Any]:
         async with two(url, embedded) as (here, there):
-            monkeypatch.setattr(RpcJobs, "resubmit", slow)
+            monkeypatch.setattr(RpcBulk, "resubmit", slow)
             first = asyncio.ensure_future(here.services.jobs.submit(ALICE, "mc", submission("slow", 1), "k"))
             await asyncio.to_thread(began.wait, 60)
             claimed = await _claim(there)

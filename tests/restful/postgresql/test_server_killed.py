@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minicluster.instance.rpc_jobs import RpcJobs
+from minicluster.instance.rpc_bulk import RpcBulk
 from restful import audit
 from restful.clusters.spec import ClusterSpec
 from restful.jobs import submit
@@ -30,8 +30,8 @@ Where = tuple[Any, str, bool]
 STEPS: dict[str, Where] = {
     "before the row": (request_keys, "add", False),
     "within the row's transaction": (request_keys, "add", True),
-    "before the submit": (RpcJobs, "resubmit", False),
-    "after the submit": (RpcJobs, "resubmit", True),
+    "before the submit": (RpcBulk, "resubmit", False),
+    "after the submit": (RpcBulk, "resubmit", True),
     "within the transaction that notes it": (jobs, "submitted", True),
     "after the job is noted": (submit, "note", True),
 }
