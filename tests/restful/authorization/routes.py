@@ -304,6 +304,9 @@ VARIANTS: dict[Key, Row] = {
     ("POST", f"{CLUSTER}/jobs#behind"): Row(
         Kind.AFTER, {"command": ["true"], "dependencies": ["afterok:{id}"]}
     ),
+    ("POST", f"{CLUSTER}/jobs:submit#behind"): Row(
+        Kind.AFTER, {"jobs": [{"command": ["true"], "dependencies": ["afterok:{id}"]}]}
+    ),
     ("GET", f"{CLUSTER}/jobs#others"): Row(Kind.OTHERS_JOBS, query={"owner": "*"}),
     ("GET", "/jobs/live#others"): Row(Kind.PAGE_OTHERS_STREAM, query={"cluster": "{cluster}", "owner": "*"}),
     ("POST", f"{CLUSTER}/jobs:cancel#others"): Row(Kind.OTHERS_CANCEL, {"filter": {"owner": "*"}}),

@@ -14,7 +14,7 @@ CHECKS = {
             "_active",
             "revoke_family",
             "of_user",
-            "by_key",
+            "by_keys",
         ),
     },
 }
@@ -39,7 +39,7 @@ ELSEWHERE = {
     ("page/browser_sessions.py", "require_same_origin"): "in the list as what it compares",
     ("identity/web_sessions.py", "revoke_family"): "ends the session of the cookie itself",
     ("identity/token_answers.py", "revoke_family"): "ends the family of the refresh token itself",
-    ("jobs/submit.py", "by_key"): "in the list as what it asks",
+    ("jobs/request_opener.py", "by_keys"): "in the list as what it asks",
     ("routes/me.py", "of_user"): "in the list as what it asks",
     ("jobs/jobs.py", "any_job"): "in the list as the scope that is seen to before it",
     ("routes/queues.py", "may"): "what it counts by checks again",

@@ -119,18 +119,20 @@ AT_JOBS = [
     ),
     Mutant(
         JOBS,
-        'cluster, scopes = await self._parts.access.cluster(principal, cluster_name, "jobs:submit")\n'
-        "        spec = await checked(self._parts, principal, (cluster, scopes), submission)\n        order",
-        "cluster, scopes = _unchecked(self._parts.access, cluster_name)\n"
-        "        spec = await checked(self._parts, principal, (cluster, scopes), submission)\n        order",
+        'at = await self._parts.access.cluster(principal, cluster_name, "jobs:submit")\n        order',
+        "at = _unchecked(self._parts.access, cluster_name)\n        order",
         "/jobs",
     ),
     Mutant(
         JOBS,
-        'cluster, scopes = await self._parts.access.cluster(principal, cluster_name, "jobs:submit")\n'
-        "        spec = await checked(self._parts, principal, (cluster, scopes), submission)\n        reason",
-        "cluster, scopes = _unchecked(self._parts.access, cluster_name)\n"
-        "        spec = await checked(self._parts, principal, (cluster, scopes), submission)\n        reason",
+        'at = await self._parts.access.cluster(principal, cluster_name, "jobs:submit")\n        _check_many',
+        "at = _unchecked(self._parts.access, cluster_name)\n        _check_many",
+        "jobs:submit",
+    ),
+    Mutant(
+        JOBS,
+        'cluster, scopes = await self._parts.access.cluster(principal, cluster_name, "jobs:submit")\n',
+        "cluster, scopes = _unchecked(self._parts.access, cluster_name)\n",
         "validate",
     ),
     Mutant(
@@ -211,7 +213,8 @@ AT_JOBS = [
     ),
     Mutant(
         "store/request_keys.py",
-        "(REQUEST_KEYS.c.user == user) & (REQUEST_KEYS.c.cluster == cluster) & ",
+        '(REQUEST_KEYS.c.user == bindparam("user"))\n'
+        '    & (REQUEST_KEYS.c.cluster == bindparam("cluster"))\n    & ',
         "",
         SCENARIOS,
     ),
