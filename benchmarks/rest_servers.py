@@ -97,7 +97,7 @@ class User:
 @contextlib.contextmanager
 def _running(command: list[str], **more: Any) -> Iterator[subprocess.Popen[str]]:
     limited = ["prlimit", f"--data={MEMORY}", *command]
-    process = subprocess.Popen(limited, stdout=subprocess.PIPE, text=True, **more)
+    process = subprocess.Popen(limited, text=True, **more)
     try:
         yield process
     finally:
@@ -113,7 +113,7 @@ def _running(command: list[str], **more: Any) -> Iterator[subprocess.Popen[str]]
 def ours(instance: Instance, state: Path) -> Iterator[Server]:
     """Serve an instance."""
     command = [sys.executable, str(HERE / "rest_service.py"), str(state), instance.uri]
-    with _running(command, env=instance.environment) as process:
+    with _running(command, env=instance.environment, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         url = urlsplit(process.stdout.readline().strip())
         if url.hostname is None or url.port is None:
@@ -230,7 +230,8 @@ def reference(instance: Instance, checkout: Path, python: Path, folder: Path) ->
         str(python), "-m", "uvicorn", "app.main:app", "--host", "127.0.0.1", "--port", str(port),
         "--workers", "1", "--no-access-log", "--log-level", "error",
     ]  # fmt: skip
-    with _running(command, cwd=code, env=env, stderr=subprocess.DEVNULL) as process:
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with _running(command, cwd=code, env=env, **silent) as process:  # it prints each job: a pipe would fill
         server = Server("127.0.0.1", port, process.pid)
         form = {"username": REFERENCE_USER, "password": PASSWORD}
 
