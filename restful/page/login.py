@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 
 from restful.errors import HttpProblem
 from restful.identity import logins, web_sessions
+from restful.identity.identities import Identities
 from restful.identity.web_sessions import WebSession
 from restful.page.browser_sessions import OwnForm, PostedHere, policy_of, record_of
 from restful.page.forms import SentForm, next_path
@@ -14,6 +15,7 @@ from restful.page.page_route import PageRoute
 from restful.page.responses import page, see_other, words
 from restful.routes.access import CallerHere, IdentitiesHere, caller_of, identities_of
 from restful.routes.admission import services_of
+from restful.store import users
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -61,7 +63,7 @@ async def link(request: Request, form: OwnForm, identities: IdentitiesHere, call
     if session is None:
         values = {"title": "This link does not log in", "problem": LINK_REFUSED}
         return page("problem.html", values, 403)
-    return await _logged_in(request, session, "/")
+    return await _logged_in(request, session, await _next_of_link(identities, session.record.user))
 
 
 @router.post("/logout")
@@ -93,6 +95,14 @@ def _refused(request: Request, form: SentForm, problem: list[str], reason: HttpP
     answer = login_page(request, path, form.one("name")[:100], problem, reason.status)
     answer.headers.update(reason.headers)
     return answer
+
+
+async def _next_of_link(identities: Identities, user_id: str) -> str:
+    """Return where who came by a link goes on: to set a password, if he cannot log in again without it."""
+    async with identities.database.read() as connection:
+        user = await users.by_id(connection, user_id)
+        elsewhere = await users.linked(connection, user_id)
+    return "/account#password" if user is not None and user.password is None and not elsewhere else "/"
 
 
 async def _logged_in(request: Request, session: WebSession, path: str) -> Response:

@@ -85,7 +85,8 @@ def test_who_logs_in_elsewhere_sets_no_password(tmp_path: Path) -> None:
         async with identities.change() as connection:
             await users.link(connection, "https://login.example", "7", user.id)
         link = await web_sessions.login_link(identities, user)
-        await browser.fill(f"/login/link?token={link}", "/login/link")
+        answer = await browser.fill(f"/login/link?token={link}", "/login/link")
+        assert answer.headers["location"] == "/"
         text = (await browser.get("/account")).text
         assert "You log in elsewhere: that is where your password is." in text
         form = {"csrf": hidden(text, "/logout")["csrf"], "new": NEW, "again": NEW}

@@ -97,7 +97,7 @@ def test_a_link_logs_in_by_its_button_and_once(tmp_path: Path) -> None:
             assert heading(shown) == "Log in by a link"
             assert "set-cookie" not in shown.headers
         answer = await browser.fill(path, "/login/link")
-        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/account#password")
         assert '<p>admin <span class="note">admin</span></p>' in (await browser.get("/account")).text
         other = page.browser()
         async with other.client:
