@@ -5,7 +5,8 @@
 #      make hostile   2,000 documents that attack every field, sent to an operator in pods of two nodes, as INSTALL=1 has
 #                it; prints what became of them; DOCUMENTS=420: each field once
 # make prove-rest   what the RESTful API promises under faults and attack, at full size, one after the other, with
-#                figures: 200 keys through cut connections, 10^6 lines of output, two replicas on PostgreSQL, …
+#                figures: 200 keys through cut connections, 10^6 lines of output, two replicas on PostgreSQL, …;
+#                REFERENCE=CHECKOUT REFERENCE_PYTHON=PYTHON: its speed on real Flux, beside flux-restful-api's
 # make cluster   a real Kubernetes control plane on this machine, in the background; FAKE_NODES=3: with nodes
 #                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux); INSTALL=1:
 #                with the operator and the metrics adapter in pods, as the chart installs them
@@ -63,10 +64,12 @@ hostile: $(VENV)/.ready
 
 # Each proof is a program of tests/restful/proofs. Behind them comes what is measured.
 PROOFS := contract owner_checks replicas server_kills streams submits
+REFERENCE_PYTHON ?= python3
+BESIDE = $(if $(REFERENCE),--real-flux --reference $(REFERENCE) --reference-python $(REFERENCE_PYTHON))
 prove-rest: $(VENV)/.ready
 	@code=0; for proof in $(PROOFS); do echo "== $$proof"; \
 		$(BIN)/python -m tests.restful.proofs.$$proof || code=1; done; \
-		echo "== benchmarks/rest.py"; $(BIN)/python benchmarks/rest.py || code=1; exit $$code
+		echo "== benchmarks/rest.py"; $(BIN)/python benchmarks/rest.py $(BESIDE) || code=1; exit $$code
 
 # eval "$$(make -s cluster)" points kubectl at it.
 cluster: $(VENV)/.ready
