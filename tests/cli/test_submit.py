@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,6 +29,7 @@ class Recorder:
     def __init__(self) -> None:
         self.requests: list[JobRequest] = []
         self.jobs = self
+        self.bulk = SimpleNamespace(submit=lambda requests: [self.submit(each) for each in requests])
 
     def unsatisfiable(self, request: JobRequest) -> str:
         """Have four cores."""

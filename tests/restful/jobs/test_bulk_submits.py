@@ -47,14 +47,14 @@ async def results(here: Service, jobs: list[dict[str, Any]], key: str = "") -> l
 def test_each_has_its_outcome(embedded: Laboratory, tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path, spec_of(embedded)) as here:
-            jobs = studies("each", 3)
+            jobs = studies("many-each", 3)
             jobs[1]["queue"] = "nope"
             first, refused, last = await results(here, jobs, "k")
             assert [first["status"], refused["status"], last["status"]] == [201, 422, 201]
             assert (refused["type"], refused["id"]) == ("/problems/invalid", None)
             assert "nope" in refused["detail"]
             for number, each in ((0, first), (2, last)):
-                assert (await here.ended("alice", each["id"]))["name"] == f"each{number}"
+                assert (await here.ended("alice", each["id"]))["name"] == f"many-each{number}"
             again = await results(here, jobs, "k")
             assert [each["replayed"] for each in again] == [True, False, True]
             assert [each["id"] for each in again] == [first["id"], None, last["id"]]
@@ -66,7 +66,7 @@ def test_each_has_its_outcome(embedded: Laboratory, tmp_path: Path) -> None:
             }
 
     within(work())
-    assert names_of(embedded, "each") == {"each0": 1, "each2": 1}
+    assert names_of(embedded, "many-each") == {"many-each0": 1, "many-each2": 1}
 
 
 WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -85,7 +85,7 @@ def test_one_that_is_wrong_refuses_them_all(
 ) -> None:
     async def work() -> Any:
         async with opened(tmp_path, spec_of(embedded)) as here:
-            jobs = studies("wrong", 3)
+            jobs = studies("refused-with-others", 3)
             jobs[1] |= fields
             return await sent(here, jobs)
 
@@ -94,7 +94,7 @@ def test_one_that_is_wrong_refuses_them_all(
     found = answer.json()
     assert found["detail"].startswith(words)
     assert [each["path"] for each in found["errors"]] == [path]
-    assert not names_of(embedded, "wrong")
+    assert not names_of(embedded, "refused-with-others")
 
 
 @pytest.mark.parametrize(
@@ -121,12 +121,12 @@ def test_a_quota_has_room_for_all_or_for_none(embedded: Laboratory, tmp_path: Pa
     async def work() -> list[Any]:
         settings = replace(FAST, jobs=JobLimits(active=3))
         async with opened(tmp_path, spec_of(embedded), settings=settings) as here:
-            suspended = await results(here, studies("room", 2, urgency=0))
-            refused = await sent(here, studies("none", 2), "k")
+            suspended = await results(here, studies("many-room", 2, urgency=0))
+            refused = await sent(here, studies("many-none", 2), "k")
             for each in suspended[:1]:
                 await here.ask("alice", "POST", f"/jobs/{each['id']}/cancel")
                 await here.ended("alice", each["id"])
-            found = [refused, await results(here, studies("none", 2), "k")]
+            found = [refused, await results(here, studies("many-none", 2), "k")]
             await here.ask("alice", "POST", "/jobs:cancel", json={"filter": {}})
             return found
 
@@ -135,15 +135,15 @@ def test_a_quota_has_room_for_all_or_for_none(embedded: Laboratory, tmp_path: Pa
     words = "job 2 of 2 in this request: quota of 3 jobs at a time: 3 have not ended"
     assert refused.json()["detail"].startswith(words)
     assert [each["status"] for each in found] == [201, 201]
-    assert names_of(embedded, "none") == {"none0": 1, "none1": 1}
+    assert names_of(embedded, "many-none") == {"many-none0": 1, "many-none1": 1}
 
 
 def test_a_key_is_that_of_all_jobs_of_its_request(embedded: Laboratory, tmp_path: Path) -> None:
     async def work() -> tuple[Any, str, Any]:
         async with opened(tmp_path, spec_of(embedded)) as here:
-            await results(here, studies("key", 2), "k")
-            other = await sent(here, studies("key", 3), "k")
-            alone = await here.submit("alice", name="key0", headers={"idempotency-key": "k"})
+            await results(here, studies("many-key", 2), "k")
+            other = await sent(here, studies("many-key", 3), "k")
+            alone = await here.submit("alice", name="many-key0", headers={"idempotency-key": "k"})
             return other, alone, await here.ask("bob", "GET", "/jobs", params={"name": "key*"})
 
     other, alone, of_bob = within(work())
@@ -151,12 +151,12 @@ def test_a_key_is_that_of_all_jobs_of_its_request(embedded: Laboratory, tmp_path
     assert "was used for another request" in other.json()["detail"]
     assert alone
     assert of_bob.json()["jobs"] == []
-    assert names_of(embedded, "key") == {"key0": 2, "key1": 1}
+    assert names_of(embedded, "many-key") == {"many-key0": 2, "many-key1": 1}
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_after_a_crash_each_is_there_once(embedded: Laboratory, tmp_path: Path, step: str) -> None:
-    count, prefix = TOGETHER + 3, f"crash{tuple(STEPS).index(step)}-"
+    count, prefix = TOGETHER + 3, f"many-crash{tuple(STEPS).index(step)}-"
 
     async def work() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         async with opened(tmp_path, spec_of(embedded)) as here:
@@ -190,14 +190,14 @@ def test_what_has_no_answer_in_time_is_asked_for_again(
         settings = replace(FAST, clusters=replace(FAST.clusters, call_seconds=5.0))
         async with opened(tmp_path, spec_of(embedded), settings=settings) as here:
             monkeypatch.setattr(RpcBulk, "resubmit", slow)
-            late = await results(here, studies("late", TOGETHER + 2), "k")
-            meanwhile = await sent(here, studies("late", TOGETHER + 2), "k")
+            late = await results(here, studies("many-late", TOGETHER + 2), "k")
+            meanwhile = await sent(here, studies("many-late", TOGETHER + 2), "k")
             go_on.set()
             cluster = next(iter(here.services.clusters))
             async with asyncio.timeout(60):
                 while cluster.under_way:
                     await asyncio.sleep(0.01)
-            return late, meanwhile, await results(here, studies("late", TOGETHER + 2), "k")
+            return late, meanwhile, await results(here, studies("many-late", TOGETHER + 2), "k")
 
     late, meanwhile, found = within(work())
     assert [each["status"] for each in late[TOGETHER:]] == [503] * 2
@@ -206,7 +206,7 @@ def test_what_has_no_answer_in_time_is_asked_for_again(
     assert meanwhile.status_code == 409
     assert meanwhile.json()["type"] == "/problems/under-way"
     assert all(each["replayed"] for each in found)
-    assert names_of(embedded, "late").total() == TOGETHER + 2
+    assert names_of(embedded, "many-late").total() == TOGETHER + 2
 
 
 def test_one_of_which_nothing_is_known_is_taken_over(
@@ -221,11 +221,11 @@ def test_one_of_which_nothing_is_known_is_taken_over(
         async with opened(tmp_path, spec_of(embedded)) as here:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(RpcBulk, "resubmit", cut)
-                lost = await results(here, studies("lost", 3), "k")
-            return lost, await results(here, studies("lost", 3), "k")
+                lost = await results(here, studies("many-lost", 3), "k")
+            return lost, await results(here, studies("many-lost", 3), "k")
 
     lost, found = within(work())
     assert [each["status"] for each in lost] == [201, 201, 503]
     assert lost[2]["detail"] == "cluster mc: the connection was lost"
     assert [each["replayed"] for each in found] == [True, True, True]
-    assert names_of(embedded, "lost") == {"lost0": 1, "lost1": 1, "lost2": 1}
+    assert names_of(embedded, "many-lost") == {"many-lost0": 1, "many-lost1": 1, "many-lost2": 1}
