@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from broker_config.formats import eventlog
 from minicluster.instance import wire
 from minicluster.instance.errors import JobInactive, JobNotFound, RequestRefused
-from minicluster.instance.output_watch import OUTPUT, STAGES, OutputWatch, PresentOutput
+from minicluster.instance.output_watch import OUTPUT, STAGES, OutputStage, OutputWatch, PresentOutput
 from minicluster.instance.streams import Collected, Decoded
 
 if TYPE_CHECKING:
@@ -61,14 +61,13 @@ class JobLogs:
 
     def _has_output(self, jobid: int) -> bool:
         """Return whether a job has come so far that it has output: real Flux waits for it otherwise."""
-        path, name = STAGES[-1]
         try:
-            text = self.lookup(jobid, path)
+            text = self.lookup(jobid, STAGES[-1].path)
         except RequestRefused as refusal:
             if refusal.errnum != errno.ENOENT:
                 raise
             return False
-        return any(entry["name"] == name for entry in eventlog.events(text))
+        return _has(text, STAGES[-1])
 
     def _whole_output(self, jobid: int, after: int) -> JSON:
         wanted = {"id": jobid, "keys": [OUTPUT], "flags": 0, **_behind(after)}
@@ -80,9 +79,15 @@ class JobLogs:
             return {"event": ""}
         return {**answer, "event": answer[OUTPUT]}
 
-    def follow_output(self, jobid: int, after: int) -> OutputWatch:
-        """Follow a job's output; `after`: what lies beside the broker leaves out these entries, if it can."""
-        return OutputWatch(lambda path: self.watch(jobid, path, **(_behind(after) if path == OUTPUT else {})))
+    def follow_output(self, jobid: int, after: int, text: str) -> OutputWatch:
+        """Follow a job's output; `after`: what lies beside the broker leaves out these entries, if it can.
+
+        `text` is the job's eventlog, as far as it is known.
+        """
+        return OutputWatch(
+            lambda path: self.watch(jobid, path, **(_behind(after) if path == OUTPUT else {})),
+            STAGES[1:] if _has(text, STAGES[0]) else STAGES,
+        )
 
     def watch(self, jobid: int, path: str, **more: int) -> Stream[JSON]:
         """Follow an eventlog of a job."""
@@ -122,6 +127,10 @@ class OutputDecoder:
             if sequence > self._after:
                 chunks.extend(wire.output(self._jobid, sequence, eventlog.decode(line)))
         return chunks
+
+
+def _has(text: str, stage: OutputStage) -> bool:
+    return any(entry["name"] == stage.event for entry in eventlog.events(text))
 
 
 def _behind(after: int) -> dict[str, int]:

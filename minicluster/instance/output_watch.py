@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from broker_config.formats import eventlog
 from minicluster.instance.errors import RequestRefused
@@ -18,8 +18,16 @@ JSON = Mapping[str, Any]
 OUTPUT = "guest.output"
 EventlogWatch = Callable[[str], Stream[JSON]]
 
-STAGES = (("eventlog", "start"), ("guest.exec.eventlog", "shell.init"))
-"""Eventlogs to follow, each up to this event, before `guest.output` exists.
+
+class OutputStage(NamedTuple):
+    """An eventlog to follow up to an event."""
+
+    path: str
+    event: str
+
+
+STAGES = (OutputStage("eventlog", "start"), OutputStage("guest.exec.eventlog", "shell.init"))
+"""What has to be reached before `guest.output` exists.
 
 To watch `guest.output` at once and wait until it is made does not work: where the job ends in between, real
 Flux waits for ever.
@@ -29,8 +37,9 @@ Flux waits for ever.
 class OutputWatch:
     """The items of `guest.output`; none where the job ends without having output."""
 
-    def __init__(self, watch: EventlogWatch) -> None:
+    def __init__(self, watch: EventlogWatch, stages: Sequence[OutputStage]) -> None:
         self._watch = watch
+        self._stages = stages
         self._closed = False
         self._lock = threading.Lock()
         self._source: Stream[JSON] | None = None
@@ -53,9 +62,9 @@ class OutputWatch:
 
     def _await_output(self) -> None:
         self._output = True
-        for path, name in STAGES:
-            source = self._turn_to(path)
-            if source is None or not _reaches(source, name):
+        for stage in self._stages:
+            source = self._turn_to(stage.path)
+            if source is None or not _reaches(source, stage.event):
                 self.close()
                 return
         self._turn_to(OUTPUT)

@@ -149,9 +149,13 @@ class RpcJobs:
 
     def output(self, jobid: int, *, follow: bool = False, after: int = -1) -> Stream[OutputChunk]:
         """A job's output."""
-        self._logs.eventlog(jobid)
-        read = self._logs.follow_output if follow else self._logs.present_output
-        return Decoded(read(jobid, after), OutputDecoder(jobid, after))
+        text = self._logs.eventlog(jobid)
+        found = (
+            self._logs.follow_output(jobid, after, text)
+            if follow
+            else self._logs.present_output(jobid, after)
+        )
+        return Decoded(found, OutputDecoder(jobid, after))
 
 
 def _listed(links: SharedLinks, which: JobFilter, limit: int) -> list[Job]:

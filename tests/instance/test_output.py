@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -122,6 +123,22 @@ def test_what_is_there_is_read_as_it_is_asked_for() -> None:
     assert next(items)["event"] == "a"
     assert len(links.watch.items) == 2
     assert links.asked[-1] == ("job-info.eventlog-watch", 2)
+
+
+@pytest.mark.parametrize(("names", "first"), [((), "eventlog"), (("start",), "guest.exec.eventlog")])
+def test_what_is_known_to_be_reached_is_not_followed(names: tuple[str, ...], first: str) -> None:
+    """Each eventlog that is followed is a question to the broker."""
+    asked: list[str] = []
+
+    class Recording(Links):
+        def stream(self, topic: str, payload: Any) -> Watch:
+            asked.append(payload["path"])
+            return super().stream(topic, payload)
+
+    log = "".join(json.dumps({"timestamp": 1.0, "name": name}) + "\n" for name in ("submit", *names))
+    links = Recording("flux", Watch(refusal(errno.ENOENT)))
+    assert list(JobLogs(cast("SharedLinks", links)).follow_output(7, -1, log)) == []
+    assert asked == [first]
 
 
 def test_another_refusal_is_raised() -> None:

@@ -38,6 +38,8 @@ class Followed:
     """With the id: the new id, where the job was restarted."""
     owner: str = ""
     """The user whose the cluster is, if it is somebody's own."""
+    ended: bool = False
+    """Whether the job has ended, as far as is known without asking its instance."""
 
     def output(self) -> FeedConnection[OutputChunk]:
         """Return the output as it comes."""
@@ -52,7 +54,7 @@ class Followed:
 
         That of a job that has ended is followed, which takes less memory: what is there now comes as one.
         """
-        if (jobs := self.jobs()).get(self.jobid).state == JobState.INACTIVE:
+        if self.ended or (jobs := self.jobs()).get(self.jobid).state == JobState.INACTIVE:
             return self.output()
         return FeedConnection(
             lambda after: output_entries(jobs.output(self.jobid, after=after)),

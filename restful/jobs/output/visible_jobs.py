@@ -59,6 +59,7 @@ class VisibleJobs:
             partial(_jobs, found.cluster, record),
             lambda _id: self._successor(loop, record),
             found.cluster.owner,
+            not record.active,
         )
 
     def _successor(self, loop: asyncio.AbstractEventLoop, record: JobRecord) -> int | None:
