@@ -24,7 +24,6 @@ TIMEOUT = 60.0
 MAX_ANSWER = 64 << 20
 PROBE_INTERVAL = 0.05
 BUSY = 503
-RETRY_DELAY = 0.5
 
 
 @dataclass
@@ -57,6 +56,8 @@ class Connection:
         self._source = (source, 0) if source else None
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
+        self.retry_after = 0.0
+        """Seconds that the last answer asks to wait."""
 
     async def exchange(self, request: bytes) -> tuple[int, bytes]:
         """Send a request; return the status code and the body."""
@@ -73,8 +74,8 @@ class Connection:
                 body += (await self._reader.readexactly(size + 2))[:-2]
             await self._reader.readline()
         else:
-            length = head.partition(b"\r\ncontent-length:")[2].partition(b"\r\n")[0].strip()
-            body = await self._reader.readexactly(int(length or 0))
+            body = await self._reader.readexactly(int(_field(head, b"content-length") or 0))
+        self.retry_after = float(_field(head, b"retry-after") or 0)
         if b"\r\nconnection: close" in head:
             self.close()
         return int(head.split(b" ", 2)[1]), body
@@ -84,6 +85,11 @@ class Connection:
         if self._writer is not None:
             self._writer.close()
         self._reader = self._writer = None
+
+
+def _field(head: bytes, name: bytes) -> bytes:
+    """Return a header of an answer's head in small letters; empty if it has none."""
+    return head.partition(b"\r\n" + name + b":")[2].partition(b"\r\n")[0].strip()
 
 
 def request(address: tuple[str, int], each: dict[str, Any]) -> bytes:
@@ -138,7 +144,7 @@ async def rate(order: dict[str, Any]) -> dict[str, Any]:
 async def once(order: dict[str, Any]) -> dict[str, Any]:
     """Send each of the requests once, over `connections` at a time; `own_addresses`: one address each.
 
-    For `retry_for` seconds one that was refused for now (503) is sent again.
+    For `retry_for` seconds one that was refused for now (503) is sent again, when the answer asks for that.
     """
     address = (order["host"], order["port"])
     waiting = iter(list(enumerate(request(address, each) for each in order["requests"])))
@@ -151,7 +157,8 @@ async def once(order: dict[str, Any]) -> dict[str, Any]:
                 connection.close()
                 connection = Connection(address, f"127.1.{number // 250}.{number % 250 + 1}")
             while await measured(connection, sent, found) == BUSY and clock() < until:
-                await asyncio.sleep(RETRY_DELAY)
+                await asyncio.sleep(connection.retry_after)
+                connection.close()  # the server may have meanwhile
         connection.close()
 
     clock = asyncio.get_running_loop().time

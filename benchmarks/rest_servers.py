@@ -140,7 +140,7 @@ async def _add_users(directory: StateDirectory, count: int) -> list[User]:
     identities = open_identities(
         database, IdentitySettings(), time.time, load_master_key(directory.master_key)
     )
-    with identities.passwords.slot():
+    async with identities.passwords.slot():
         hashed = await identities.passwords.hash(PASSWORD)
     found = []
     async with identities.change() as connection:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import signal
 import socket
 import ssl
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from restful.cli import tls
+from restful.cli import allocator, tls
 from restful.cli.errors import ServeError
 from restful.cli.http_protocol import BoundedProtocol
 
@@ -77,6 +78,8 @@ class HttpServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve."""
         await super().startup(sockets)
+        gc.collect()
+        gc.freeze()  # modules and routes stay: no collection needs to stop everything to traverse them
         if not self.should_exit:
             self._ready()
 
@@ -114,6 +117,7 @@ def configuration(app: FastAPI, files: CertificateFiles | None) -> uvicorn.Confi
 
 async def run(server: HttpServer, sock: socket.socket, files: CertificateFiles | None) -> None:
     """Serve until a signal comes. Raises ServeError where the service does not start."""
+    allocator.return_large_blocks()
     following = None
     if files is not None and server.config.ssl is not None:
         following = asyncio.ensure_future(tls.follow(files, server.config.ssl))

@@ -54,6 +54,7 @@ async def authenticate(identities: Identities, name: str, password: str, caller:
     Raises the problems `busy`, and `too-many-requests` with the seconds to wait.
     """
     try:
+        identities.passwords.require_room()  # before it counts as an attempt, as nothing comes of it
         identities.attempts.login(caller.address)
         verdict = await _authenticated(identities, name, password, caller)
     except HttpProblem as problem:
@@ -77,7 +78,7 @@ async def _note(identities: Identities, name: str, caller: Caller, reason: str) 
 
 
 async def _authenticated(identities: Identities, name: str, password: str, caller: Caller) -> _Verdict:
-    with identities.passwords.slot():
+    async with identities.passwords.slot():
         attempt = await _count(identities, name, caller)
         stored = attempt.user.password if attempt.user is not None else None
         check = await identities.passwords.check(stored, password)

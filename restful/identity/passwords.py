@@ -1,24 +1,26 @@
-"""Passwords: argon2id (RFC 9106) in threads, a few at a time; who asks beyond that comes again."""
+"""Passwords: argon2id (RFC 9106) in threads, a few at a time; others wait, and beyond some are refused."""
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import unicodedata
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import anyio.to_thread
-from anyio import CapacityLimiter
 from argon2 import PasswordHasher, Type
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from restful.errors import FieldError, HttpProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Callable
 
     from restful.identity.settings import IdentitySettings
+
+T = TypeVar("T")
 
 _SALT_BYTES = 16
 _HASH_BYTES = 32
@@ -46,7 +48,10 @@ class Passwords:
             hash_len=_HASH_BYTES,
             type=Type.ID,
         )
-        self._limiter = CapacityLimiter(settings.argon2_concurrency)
+        # Of their own: each thread that has once hashed keeps the memory of a hash, 19 MiB.
+        self._threads = ThreadPoolExecutor(settings.argon2_concurrency, "argon2")
+        self._places = asyncio.Semaphore(settings.argon2_concurrency)
+        self._waiting = 0
         self._running = 0
         self._nobody = self._hash_of_nobody()
 
@@ -61,24 +66,37 @@ class Passwords:
         """How many places for a hash are taken."""
         return self._running
 
-    @contextmanager
-    def slot(self) -> Iterator[None]:
-        """Take one of the few places for a hash. Raises the problem `busy` if there is none."""
-        if self._running >= self._settings.argon2_concurrency:
-            raise HttpProblem("busy", "Too many logins at once; try again.", headers={"Retry-After": "1"})
+    def require_room(self) -> None:
+        """Raise the problem `busy` where as many as may wait for a place do."""
+        if self._places.locked() and self._waiting >= self._settings.argon2_waiting:
+            raise HttpProblem("busy", "Too many logins at once; try again.", headers={"Retry-After": "5"})
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """Take one of the few places for a hash, behind those who came before. Raises the problem `busy`."""
+        self.require_room()
+        self._waiting += 1
+        try:
+            await self._places.acquire()
+        finally:
+            self._waiting -= 1
         self._running += 1
         try:
             yield
         finally:
             self._running -= 1
+            self._places.release()
 
     async def check(self, stored: str | None, password: str) -> PasswordCheck:
         """Compare a password with a hash, or with nobody's, which takes as long; within a `slot`."""
-        return await anyio.to_thread.run_sync(self._check, stored, password, limiter=self._limiter)
+        return await self._run(self._check, stored, password)
 
     async def hash(self, password: str) -> str:
         """Return the hash of a password that `refusals` finds nothing against; within a `slot`."""
-        return await anyio.to_thread.run_sync(self._hasher.hash, _normal(password), limiter=self._limiter)
+        return await self._run(self._hasher.hash, _normal(password))
+
+    async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
 
     def require_good(self, password: str, path: str) -> None:
         """Raise the problem `invalid` for the field at a path if a password is too short or too long."""

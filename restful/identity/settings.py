@@ -63,5 +63,7 @@ class IdentitySettings:
     argon2_lanes: int = 1
     argon2_concurrency: int = 2
     """Hashes under way: more would take the processors, and 19 MiB each, from everything else."""
+    argon2_waiting: int = 250
+    """Logins that wait for one: those of some ten seconds."""
     session_memory: float = 90 * DAY
     """How long an ended session is kept: its address is one that its user is known at."""

@@ -246,7 +246,7 @@ async def _hashed(identities: Identities, password: str | None) -> str | None:
     if password is None:
         return None
     identities.passwords.require_good(password, "/password")
-    with identities.passwords.slot():
+    async with identities.passwords.slot():
         return await identities.passwords.hash(password)
 
 

@@ -84,7 +84,7 @@ async def _add_user(directory: StateDirectory, name: str, password: str) -> None
     database = await open_database(directory.database, SCHEMA)
     settings = IdentitySettings(argon2_memory=8, argon2_passes=1)
     identities = open_identities(database, settings, time.time, load_master_key(directory.master_key))
-    with identities.passwords.slot():
+    async with identities.passwords.slot():
         hashed = await identities.passwords.hash(password)
     user = UserRecord(
         id=identities.new_id(), name=name, kind=UserKind.USER, role=Role.USER, state=UserState.ACTIVE,

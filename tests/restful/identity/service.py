@@ -74,7 +74,7 @@ class Service:
         """Store a user."""
         hashed = None
         if password is not None:
-            with self.identities.passwords.slot():
+            async with self.identities.passwords.slot():
                 hashed = await self.identities.passwords.hash(password)
         user = UserRecord(
             id=self.identities.new_id(),

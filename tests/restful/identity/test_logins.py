@@ -159,3 +159,16 @@ def test_who_logs_in_is_recorded_and_what_nobody_is_called_is_not(tmp_path: Path
 )
 def test_what_an_address_is_counted_as(address: str, expected: str) -> None:
     assert counted_as(address) == expected
+
+
+def test_who_is_refused_as_too_many_log_in_has_made_no_attempt(tmp_path: Path) -> None:
+    """Whoever comes again until there is room must not be shut out for that."""
+
+    async def work() -> Any:
+        async with service.opened(tmp_path, argon2_waiting=0, login_burst=1) as here:
+            await here.add_user("alice")
+            async with here.identities.passwords.slot(), here.identities.passwords.slot():
+                busy = {await tried(here, "alice", PASSWORD, FAR) for _ in range(5)}
+            return busy, [await tried(here, "alice", PASSWORD, FAR) for _ in range(2)]
+
+    assert within(work()) == ({"busy 5"}, ["alice", "too-many-requests 6"])

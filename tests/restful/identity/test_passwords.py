@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -56,14 +57,50 @@ def test_the_hash_of_nobody_is_one() -> None:
     assert within(work()) == (False, PasswordCheck(right=False))
 
 
-def test_a_third_hash_at_once_is_refused() -> None:
-    passwords = Passwords(SETTINGS)
-    with passwords.slot(), passwords.slot(), pytest.raises(HttpProblem) as caught, passwords.slot():
-        pass
-    assert (caught.value.type, caught.value.headers) == ("busy", {"Retry-After": "1"})
-    assert caught.value.detail == "Too many logins at once; try again."
-    with passwords.slot(), passwords.slot():
-        assert passwords._running == 2
+def test_a_third_hash_at_once_waits_and_one_beyond_those_is_refused() -> None:
+    async def work() -> tuple[list[int], HttpProblem]:
+        passwords = Passwords(replace(SETTINGS, argon2_waiting=2))
+        order: list[int] = []
+
+        async def later(number: int) -> None:
+            async with passwords.slot():
+                order.append(number)
+
+        async with passwords.slot(), passwords.slot():
+            assert passwords.under_way == 2
+            waiting = [asyncio.create_task(later(number)) for number in range(2)]
+            await asyncio.sleep(0)
+            with pytest.raises(HttpProblem) as caught:
+                await later(2)
+            assert (order, passwords.under_way) == ([], 2)
+        await asyncio.gather(*waiting)
+        await later(3)
+        assert passwords.under_way == 0
+        return order, caught.value
+
+    order, problem = within(work())
+    assert order == [0, 1, 3]
+    assert (problem.type, problem.headers) == ("busy", {"Retry-After": "5"})
+    assert problem.detail == "Too many logins at once; try again."
+
+
+def test_who_no_longer_waits_takes_nothing() -> None:
+    async def work() -> int:
+        passwords = Passwords(replace(SETTINGS, argon2_waiting=1))
+
+        async def later() -> None:
+            async with passwords.slot():
+                pass
+
+        async with passwords.slot(), passwords.slot():
+            waiting = asyncio.create_task(later())
+            await asyncio.sleep(0)
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+        await asyncio.gather(later(), later())
+        return passwords.under_way
+
+    assert within(work()) == 0
 
 
 def test_the_loop_goes_on_while_a_password_is_hashed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from restful.front.request_log import AnsweredRequest
 from restful.identity import logins
 from restful.identity.identities import open_identities
 from restful.identity.master_key import MasterKey
+from restful.identity.passwords import Passwords
 from restful.identity.settings import IdentitySettings
 from restful.kubernetes import measurements as module
 from restful.kubernetes.measurements import RestMeasurements
@@ -85,7 +86,8 @@ def test_logins_are_counted_by_how_they_end(tmp_path: Path) -> None:
     async def work() -> None:
         async with users.opened(tmp_path) as service:
             await service.add_user("alice")
-            identities = replace(service.identities, observe=counted.append)
+            passwords = Passwords(replace(users.SETTINGS, argon2_waiting=0))
+            identities = replace(service.identities, observe=counted.append, passwords=passwords)
             caller = users.Caller(users.ADDRESS, "")
             for password in (users.PASSWORD, "wrong"):
                 await logins.authenticate(identities, "alice", password, caller)
@@ -96,7 +98,7 @@ def test_logins_are_counted_by_how_they_end(tmp_path: Path) -> None:
 
             with pytest.raises(HttpProblem, match="too-many-requests"):
                 await again_and_again()
-            with identities.passwords.slot(), identities.passwords.slot():
+            async with identities.passwords.slot(), identities.passwords.slot():
                 assert identities.passwords.under_way == 2
                 with pytest.raises(HttpProblem, match="busy"):
                     await logins.authenticate(identities, "alice", "wrong", caller)
