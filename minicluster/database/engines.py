@@ -13,7 +13,7 @@ from minicluster.database import driver_errors
 from minicluster.database.errors import DatabaseAway
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from sqlalchemy import Engine, ExceptionContext, Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -33,10 +33,12 @@ class Engines:
     """Reads in the thread that calls it: for SQLite, where `reader` changes threads ten times a statement."""
     blocking_writer: Engine | None = None
     """Writes in the thread that calls it, in place of `writer` and never beside it."""
+    immediate: Engine | None = None
+    """Reads in the thread of the event loop, and raises DatabaseAway where it would have to wait."""
 
     async def dispose(self) -> None:
         """Close all connections that nobody uses."""
-        for each in (self.blocking, self.blocking_writer):
+        for each in (self.blocking, self.blocking_writer, self.immediate):
             if each is not None:
                 each.dispose()
         await self.reader.dispose()
@@ -53,12 +55,14 @@ def translate_errors(engine: Engine, database: str, *, writes: bool) -> None:
         return driver_errors.meaning(context.original_exception, database, writes=writes)
 
 
-def rows(engine: Engine, database: str, statement: Select[Any]) -> Sequence[Row[Any]]:
+def rows(
+    engine: Engine, database: str, statement: Select[Any], values: Mapping[str, Any] | None = None
+) -> Sequence[Row[Any]]:
     """Return the rows of a statement. This blocks; raises DatabaseError."""
     with contextlib.ExitStack() as stack:
         with connecting(database):
             connection = stack.enter_context(engine.connect())
-        return connection.execute(statement).fetchall()
+        return connection.execute(statement, values).fetchall()
 
 
 @contextlib.contextmanager

@@ -93,6 +93,7 @@ def engines(path: Path, lock_timeout: float = driver_errors.LOCK_TIMEOUT) -> Eng
         lock_timeout=lock_timeout,
         blocking=_blocking(path, READERS, "", (*_PRAGMAS, "query_only=ON"), lock_timeout),
         blocking_writer=_blocking(path, 1, "BEGIN IMMEDIATE", _PRAGMAS, lock_timeout),
+        immediate=_blocking(path, 1, "", (*_PRAGMAS, "query_only=ON"), 0.0),
     )
 
 

@@ -9,6 +9,7 @@ import base64
 import binascii
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from joserfc import jwt
@@ -23,6 +24,8 @@ ALGORITHM = "Ed25519"
 TYPE = "at+jwt"
 MAX_LENGTH = 4096
 """Characters. Ours have about 600."""
+REMEMBERED = 4096
+"""Tokens of which is remembered what was signed: to check a signature is half of a short request."""
 
 
 class InvalidToken(Exception):  # noqa: N818 - RFC 6750's name for it
@@ -91,10 +94,32 @@ def verify(token: str, keys: Mapping[str, OKPKey], audience: TokenAudience, now:
     if header.get("alg") != ALGORITHM or "crit" in header:
         raise InvalidToken("the token is signed by another algorithm than its key's")
     try:
-        found = jwt.decode(token, key, algorithms=[ALGORITHM]).claims
+        found = _signed(token, _Same(key))
     except (JoseError, ValueError) as error:
         raise InvalidToken("the token's signature is wrong") from error
     return _checked(found, audience, now)
+
+
+class _Same:
+    """A key, which is equal to itself alone: joserfc's cannot be looked up by."""
+
+    def __init__(self, key: OKPKey) -> None:
+        self.key = key
+
+    def __hash__(self) -> int:
+        return id(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.key is self.key
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _signed(token: str, by: _Same) -> dict[str, Any]:
+    """Return the claims that a key has signed; of each token that is good this is found out once.
+
+    Whether the key is still one of ours, and the token has not ended, is asked each time by the callers.
+    """
+    return jwt.decode(token, by.key, algorithms=[ALGORITHM]).claims
 
 
 def _header(token: str) -> dict[str, Any]:

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import and_, select, true, tuple_, union_all
+from sqlalchemy import (
+    BigInteger,
+    Double,
+    Integer,
+    Text,
+    and_,
+    bindparam,
+    func,
+    select,
+    true,
+    tuple_,
+    union_all,
+)
 
 from broker_config.formats.job_states import JobResult, JobState, result_of, state_of
 from restful.clusters.projection import CLOCKS_DIFFER
@@ -23,6 +36,10 @@ EVERYBODY = "*"
 NOBODYS = "nobody"
 _STATES = "depend, priority, sched, run, cleanup, inactive, pending, running, active"
 _RESULTS = "completed, failed, canceled, timeout"
+FEW = 200
+"""Jobs of a page that are read in less time than another thread takes to begin, beside many requests."""
+_LIMIT = bindparam("limit", type_=Integer)
+_BEHIND = (bindparam("t_listed", type_=Double), bindparam("id", type_=BigInteger))
 _SINGLE = (JobState.DEPEND, JobState.PRIORITY, JobState.SCHED, JobState.RUN, JobState.CLEANUP)
 
 
@@ -78,64 +95,138 @@ def words(texts: Iterable[str]) -> list[str]:
     return [word for text in texts for word in text.split(",") if word]
 
 
+class JobQuery(NamedTuple):
+    """A statement, and what it has for its parameters."""
+
+    statement: Select[Any]
+    values: dict[str, Any]
+
+
+class _Shape(NamedTuple):
+    """What the statements of all queries with the same kinds of conditions have in common."""
+
+    owner: bool
+    statuses: int
+    """How many."""
+    name: str
+    """Empty, "same" or "pattern"."""
+    queue: bool
+    since: bool
+    until: bool
+    sqlite: bool
+
+
 def page(
     cluster: str, filters: Filters, behind: PagePosition | None, limit: int, *, sqlite: bool
-) -> Select[Any]:
-    """Return the statement of the jobs behind a position, latest first."""
-    by_status = filters.statuses and not filters.name
-    arms = [(each,) for each in filters.statuses] if by_status else [filters.statuses]
-    selects = [_arm(cluster, filters, arm, behind, limit, sqlite=sqlite) for arm in arms]
+) -> JobQuery:
+    """Return the query of the jobs behind a position, latest first."""
+    values = _values(cluster, filters, sqlite=sqlite) | {"limit": limit}
+    if behind is not None:
+        values |= behind._asdict()
+    return JobQuery(_page(_shape(filters, sqlite=sqlite), behind=behind is not None), values)
+
+
+def count(cluster: str, filters: Filters, *, sqlite: bool) -> JobQuery:
+    """Return the query of how many jobs there are."""
+    statement = _count(_shape(filters, sqlite=sqlite))
+    return JobQuery(statement, _values(cluster, filters, sqlite=sqlite))
+
+
+def reads_few(filters: Filters, limit: int) -> bool:
+    """Return whether a page is what one range of an index has, of which nothing is passed over."""
+    kinds = (filters.statuses, filters.name, filters.queue, filters.since or filters.until)
+    return sum(map(bool, kinds)) <= 1 and not _is_pattern(filters.name) and limit <= FEW
+
+
+def _shape(filters: Filters, *, sqlite: bool) -> _Shape:
+    name = ("pattern" if _is_pattern(filters.name) else "same") if filters.name else ""
+    return _Shape(
+        filters.owner is not None, len(filters.statuses), name, bool(filters.queue), bool(filters.since),
+        bool(filters.until), sqlite,
+    )  # fmt: skip
+
+
+def _values(cluster: str, filters: Filters, *, sqlite: bool) -> dict[str, Any]:
+    """Return what the conditions of a query are compared with."""
+    found: dict[str, Any] = {"cluster": cluster}
+    if filters.owner is not None:
+        found["owner"] = filters.owner
+    found |= {f"status{number}": each for number, each in enumerate(filters.statuses)}
+    if filters.name:
+        found["name"] = _pattern(filters.name, sqlite=sqlite) if _is_pattern(filters.name) else filters.name
+    if filters.queue:
+        found["queue"] = filters.queue
+    if filters.since:
+        found |= {"since": filters.since, "listed_since": filters.since - CLOCKS_DIFFER}
+    if filters.until:
+        found |= {"until": filters.until, "listed_until": filters.until + CLOCKS_DIFFER}
+    return found
+
+
+@lru_cache(maxsize=256)
+def _page(shape: _Shape, *, behind: bool) -> Select[Any]:
+    """Return a statement. It is made once: that takes several times as long as to run it."""
+    statuses = range(shape.statuses)
+    arms = [[each] for each in statuses] if shape.statuses and not shape.name else [list(statuses)]
+    selects = [_arm(shape, arm, behind=behind) for arm in arms]
     if len(selects) == 1:
         return selects[0]
     union = union_all(*(select(each.subquery()) for each in selects)).subquery()
-    return select(union).order_by(union.c.t_listed.desc(), union.c.id.desc()).limit(limit)
+    return select(union).order_by(union.c.t_listed.desc(), union.c.id.desc()).limit(_LIMIT)
 
 
-def _arm(
-    cluster: str,
-    filters: Filters,
-    statuses: tuple[int, ...],
-    behind: PagePosition | None,
-    limit: int,
-    *,
-    sqlite: bool,
-) -> Select[Any]:
+def _arm(shape: _Shape, statuses: list[int], *, behind: bool) -> Select[Any]:
     """Return the statement of one range of an index."""
-    found = select(*SELECTED).where(condition(cluster, filters, statuses, sqlite=sqlite))
-    if behind is not None:
-        found = found.where(tuple_(JOBS.c.t_listed, JOBS.c.id) < tuple_(*behind))
-    return found.order_by(JOBS.c.t_listed.desc(), JOBS.c.id.desc()).limit(limit)
+    found = select(*SELECTED).where(_condition(shape, statuses))
+    if behind:
+        found = found.where(tuple_(JOBS.c.t_listed, JOBS.c.id) < tuple_(*_BEHIND))
+    return found.order_by(JOBS.c.t_listed.desc(), JOBS.c.id.desc()).limit(_LIMIT)
 
 
-def condition(
-    cluster: str, filters: Filters, statuses: tuple[int, ...], *, sqlite: bool
-) -> ColumnElement[bool]:
-    """Return what jobs have in common."""
-    wanted: list[ColumnElement[bool]] = [JOBS.c.cluster == cluster]
-    if filters.owner is not None:
-        wanted.append(JOBS.c.owner == filters.owner)
+@lru_cache(maxsize=256)
+def _count(shape: _Shape) -> Select[Any]:
+    return select(func.count()).select_from(JOBS).where(_condition(shape, list(range(shape.statuses))))
+
+
+def _condition(shape: _Shape, statuses: list[int]) -> ColumnElement[bool]:
+    """Return what jobs have in common; of the statuses those of these numbers."""
+    wanted: list[ColumnElement[bool]] = [JOBS.c.cluster == bindparam("cluster")]
+    if shape.owner:
+        wanted.append(JOBS.c.owner == bindparam("owner"))
     if len(statuses) == 1:
-        wanted.append(JOBS.c.status == statuses[0])
+        wanted.append(JOBS.c.status == bindparam(f"status{statuses[0]}"))
     elif statuses:
-        wanted.append(JOBS.c.status.in_(statuses))
-    if filters.name:
-        wanted.append(_named(filters.name, sqlite=sqlite))
-    if filters.queue:
-        wanted.append(JOBS.c.queue == filters.queue)
-    if filters.since:
-        wanted += [JOBS.c.t_submit >= filters.since, JOBS.c.t_listed >= filters.since - CLOCKS_DIFFER]
-    if filters.until:
-        wanted += [JOBS.c.t_submit < filters.until, JOBS.c.t_listed < filters.until + CLOCKS_DIFFER]
+        wanted.append(JOBS.c.status.in_([bindparam(f"status{each}", type_=Integer) for each in statuses]))
+    if shape.name:
+        wanted.append(_named(like=shape.name == "pattern", sqlite=shape.sqlite))
+    if shape.queue:
+        wanted.append(JOBS.c.queue == bindparam("queue"))
+    if shape.since:
+        wanted += [JOBS.c.t_submit >= bindparam("since"), JOBS.c.t_listed >= bindparam("listed_since")]
+    if shape.until:
+        wanted += [JOBS.c.t_submit < bindparam("until"), JOBS.c.t_listed < bindparam("listed_until")]
     return and_(true(), *wanted)
 
 
-def _named(name: str, *, sqlite: bool) -> ColumnElement[bool]:
-    if "*" not in name and "?" not in name:
+def _named(*, like: bool, sqlite: bool) -> ColumnElement[bool]:
+    name = bindparam("name", type_=Text)
+    if not like:
         return JOBS.c.name == name
     if sqlite:
-        return JOBS.c.name.op("GLOB", is_comparison=True)(name.replace("[", "[[]"))
+        return JOBS.c.name.op("GLOB", is_comparison=True)(name)
+    return JOBS.c.name.like(name, escape="\\")
+
+
+def _is_pattern(name: str) -> bool:
+    return "*" in name or "?" in name
+
+
+def _pattern(name: str, *, sqlite: bool) -> str:
+    """Return a name with * and ? as the database has them."""
+    if sqlite:
+        return name.replace("[", "[[]")
     escaped = "".join(f"\\{each}" if each in "%_\\" else each for each in name)
-    return JOBS.c.name.like(escaped.replace("*", "%").replace("?", "_"), escape="\\")
+    return escaped.replace("*", "%").replace("?", "_")
 
 
 def owner_of(asked: str, user: str, *, everybody: bool) -> str | None:

@@ -95,13 +95,14 @@ class JobListing:
     async def _rows(
         self, cluster: ServedCluster, wanted: filters.Filters, behind: PagePosition | None, limit: int
     ) -> Sequence[Row[Any]]:
-        return await self._database.rows(filters.page(cluster.id, wanted, behind, limit, sqlite=self._sqlite))
+        statement, values = filters.page(cluster.id, wanted, behind, limit, sqlite=self._sqlite)
+        return await self._database.rows(statement, values, few=filters.reads_few(wanted, limit))
 
     async def count(self, cluster: ServedCluster, wanted: filters.Filters) -> int:
         """Return how many jobs there are in all."""
-        where = filters.condition(cluster.id, wanted, wanted.statuses, sqlite=self._sqlite)
+        statement, values = filters.count(cluster.id, wanted, sqlite=self._sqlite)
         async with self._database.read() as connection:
-            return await jobs.count(connection, where)
+            return int((await connection.execute(statement, values)).scalar_one())
 
     def _limit(self, asked: int | None) -> int:
         if asked is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from restful.errors import HttpProblem
+from restful.jobs.filters import FEW
 from restful.jobs.views import absent, jobid_of
 from restful.store import jobs
 
@@ -92,7 +93,7 @@ class Visibility:
         missing = [jobid for jobid in ids if jobid not in known]
         if not missing:
             return known
-        rows = await self._database.rows(jobs.of_ids(cluster.id, missing))
+        rows = await self._database.rows(jobs.of_ids(cluster.id, missing), few=len(missing) <= FEW)
         present = cluster.row.instance
         found = sorted(map(jobs.record, rows), key=lambda each: (each.instance == present, each.t_submit))
         latest = {each.id: each for each in found}

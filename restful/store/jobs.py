@@ -16,7 +16,6 @@ from sqlalchemy import (
     Table,
     Text,
     bindparam,
-    func,
     select,
     update,
 )
@@ -28,7 +27,7 @@ from restful.store.metadata import METADATA
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from sqlalchemy import ColumnElement, Select
+    from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 NOBODY = ""
@@ -249,8 +248,3 @@ async def active(connection: AsyncConnection, cluster: str) -> list[JobRecord]:
 async def disown(connection: AsyncConnection, found: Mapping[str, int]) -> None:
     """Take from its owner every job that claims a request whose job is another one: the one given."""
     await connection.execute(_DISOWN, [{"row_id": row_id, "jobid": jobid} for row_id, jobid in found.items()])
-
-
-async def count(connection: AsyncConnection, which: ColumnElement[bool]) -> int:
-    """Return how many jobs there are."""
-    return int((await connection.execute(select(func.count()).select_from(JOBS).where(which))).scalar_one())

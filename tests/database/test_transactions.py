@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 import sqlalchemy.exc
-from sqlalchemy import column, select
+from sqlalchemy import bindparam, column, select
 
 from minicluster.database import DatabaseAway
 from tests.database import notes
@@ -32,6 +32,24 @@ def test_a_single_statement_sees_what_is_committed_beside_one_who_writes(url: st
             return found
 
     assert notes.within(work()) == [["one"], ["one", "two"]]
+
+
+def test_a_few_rows_are_read_though_the_loop_has_no_connection(url: str) -> None:
+    """It never waits: then another thread reads."""
+
+    async def work() -> list[list[str]]:
+        async with notes.opened(url) as database:
+            await notes.add(database, "one")
+            statement = select(notes.NOTES).where(notes.NOTES.c.text == bindparam("text"))
+            found = [await database.rows(statement, {"text": "one"}, few=True)]
+            with contextlib.ExitStack() as stack:
+                if (immediate := database._engines.immediate) is not None:
+                    stack.enter_context(immediate.connect())
+                found.append(await database.rows(statement, {"text": "one"}, few=True))
+            found.append(await database.rows(statement, {"text": "two"}, few=True))
+            return [[row.text for row in each] for each in found]
+
+    assert notes.within(work()) == [["one"], ["one"], []]
 
 
 def test_a_single_statement_that_is_wrong_is_no_fault_of_the_database(url: str) -> None:

@@ -46,7 +46,8 @@ async def report(database: Database) -> None:
 async def page(database: Database, wanted: Filters, behind: PagePosition | None = None) -> list[JobRecord]:
     """Return two jobs behind a position."""
     sqlite = database.url.startswith("sqlite")
-    found = await database.rows(filters.page("C", wanted, behind, 2, sqlite=sqlite))
+    statement, values = filters.page("C", wanted, behind, 2, sqlite=sqlite)
+    found = await database.rows(statement, values, few=filters.reads_few(wanted, 2))
     return [jobs.record(row) for row in found]
 
 

@@ -7,11 +7,15 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from sqlalchemy import Engine, event
 
 from broker_config.formats.jobid import f58plain, parse
 from minicluster.instance.records import Job, JobResult, JobState
 from restful.clusters.projection import projected
+from restful.jobs import filters
+from restful.jobs.cursor import PagePosition
+from restful.jobs.filters import Filters
 from restful.store import jobs
 from tests.restful.authorization.requests import Sent
 from tests.restful.authorization.service import FIRST_JOB, SHARED, opened
@@ -45,14 +49,14 @@ def statements() -> Iterator[list[tuple[str, str]]]:
 
 
 async def asked(
-    here: Everything, method: str, path: str, body: object = None
+    here: Everything, method: str, path: str, body: object = None, **query: str
 ) -> tuple[Answer, list[tuple[str, str]]]:
     """Return the answer to alice's request, and the statements that it had."""
     shown = await shown_by(here.identities, Asker.OWNER, here.users["alice"])
     headers = {"authorization": f"Bearer {shown.bearer}"}
     await here.ask(Sent("GET", f"{C}/jobs", headers))  # who she is, is in memory from now on
     with statements() as found:
-        answer = await here.ask(Sent(method, path, headers, body=body))
+        answer = await here.ask(Sent(method, path, headers, query, body=body))
     return answer, found
 
 
@@ -108,3 +112,45 @@ def test_a_submit_has_two_transactions_of_one_thread(tmp_path: Path) -> None:
         text for text in written if "request_key" in text
     ]
     assert len(written) <= 18
+
+
+@pytest.mark.parametrize(
+    ("query", "in_the_loop"),
+    [
+        ({}, True),
+        ({"limit": "199"}, True),
+        ({"limit": "200"}, False),
+        ({"state": "active"}, True),
+        ({"name": "sim-1"}, True),
+        ({"name": "sim-*"}, False),
+        ({"queue": "batch"}, True),
+        ({"queue": "batch", "state": "active"}, False),
+        ({"since": "1", "until": "2"}, True),
+        ({"since": "1", "queue": "batch"}, False),
+    ],
+)
+def test_a_page_is_read_in_the_loop_where_an_index_has_just_that(
+    tmp_path: Path, query: dict[str, str], *, in_the_loop: bool
+) -> None:
+    """What may pass over all jobs of a cluster is read by another thread."""
+
+    async def work() -> tuple[int, list[tuple[str, str]]]:
+        async with opened(tmp_path) as here:
+            answer, found = await asked(here, "GET", f"{C}/jobs", **query)
+            return answer.status, found
+
+    status, found = within(work())
+    (thread,) = [thread for text, thread in found if " FROM job " in text]
+    assert (status, thread == threading.current_thread().name) == (200, in_the_loop)
+
+
+def test_a_statement_is_made_once_for_all_queries_of_a_kind() -> None:
+    """To make one of five statuses takes five times as long as to run it, and leaves much to collect."""
+    position = PagePosition(1.0, 2)
+    first = filters.page("C", Filters("alice", (1, 2)), position, 50, sqlite=True)
+    second = filters.page("D", Filters("dave", (4, 8)), PagePosition(3.0, 4), 10, sqlite=True)
+    assert first.statement is second.statement
+    assert first.statement is not filters.page("C", Filters("alice", (1, 2)), None, 50, sqlite=True).statement
+    assert second.values == {
+        "cluster": "D", "owner": "dave", "status0": 4, "status1": 8, "limit": 10, "t_listed": 3.0, "id": 4,
+    }  # fmt: skip
