@@ -54,8 +54,8 @@ def _called() -> _Topics:
     return topics
 
 
-NOT_TOPICS = {"guest.output", "helper.dump"}
-"""A stored eventlog; and what `RpcLifecycle` has the link do."""
+NOT_TOPICS = {"guest.output", "shell.init", "helper.dump"}
+"""A stored eventlog, and an event of one; and what `RpcLifecycle` has the link do."""
 
 
 def test_jobs_may_call_what_the_port_calls_and_nothing_else() -> None:
