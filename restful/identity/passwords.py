@@ -5,22 +5,21 @@ from __future__ import annotations
 import asyncio
 import secrets
 import unicodedata
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
+import anyio.to_thread
+from anyio import CapacityLimiter
 from argon2 import PasswordHasher, Type
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from restful.errors import FieldError, HttpProblem
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from restful.identity.settings import IdentitySettings
-
-T = TypeVar("T")
 
 _SALT_BYTES = 16
 _HASH_BYTES = 32
@@ -48,8 +47,7 @@ class Passwords:
             hash_len=_HASH_BYTES,
             type=Type.ID,
         )
-        # Of their own: each thread that has once hashed keeps the memory of a hash, 19 MiB.
-        self._threads = ThreadPoolExecutor(settings.argon2_concurrency, "argon2")
+        self._limiter = CapacityLimiter(settings.argon2_concurrency)
         self._places = asyncio.Semaphore(settings.argon2_concurrency)
         self._waiting = 0
         self._running = 0
@@ -89,14 +87,11 @@ class Passwords:
 
     async def check(self, stored: str | None, password: str) -> PasswordCheck:
         """Compare a password with a hash, or with nobody's, which takes as long; within a `slot`."""
-        return await self._run(self._check, stored, password)
+        return await anyio.to_thread.run_sync(self._check, stored, password, limiter=self._limiter)
 
     async def hash(self, password: str) -> str:
         """Return the hash of a password that `refusals` finds nothing against; within a `slot`."""
-        return await self._run(self._hasher.hash, _normal(password))
-
-    async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+        return await anyio.to_thread.run_sync(self._hasher.hash, _normal(password), limiter=self._limiter)
 
     def require_good(self, password: str, path: str) -> None:
         """Raise the problem `invalid` for the field at a path if a password is too short or too long."""
