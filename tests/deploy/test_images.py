@@ -28,9 +28,10 @@ IMPORTS = "import asyncpg, restful.app, restful.page.routes, uvloop; print('comp
 
 @pytest.fixture(scope="module")
 def opened(shipped: list[Archive]) -> Iterator[Builder]:
-    """The builder, with these images in its store."""
+    """The builder, with these images in its store, and their base: a store that is begun anew has none."""
     folder = image_store.folder() / "builder"
     with locked(folder), builder.opened(folder) as found:
+        builder.provide_base(found)
         for archive in shipped:
             found.take(archive.file, archive.name)
         yield found
