@@ -41,6 +41,8 @@ LOAD = Path(__file__).with_name("rest_load.py")
 C = f"/v2/clusters/{CLUSTER}"
 JOBS = 21
 """Jobs that there are while routes are compared."""
+DIFFERENT = 5000
+"""Listings that differ: none of them was asked for shortly before."""
 JSON = dict[str, Any]
 
 
@@ -115,19 +117,20 @@ def pairs(scene: Scene) -> JSON:
     scene.ended(jobs)
     job, token = jobs[0], scene.access_token()
     routes = {
-        "status": (f"{C}/jobs/{job}", f"/v1/jobs/{job}"),
-        "list": (f"{C}/jobs?limit=50", "/v1/jobs"),
-        "nodes": (f"{C}/nodes", "/v1/nodes"),
-        "output": (f"{C}/jobs/{job}/output?follow=false", f"/v1/jobs/{job}/output"),
+        "status": ([f"{C}/jobs/{job}"], f"/v1/jobs/{job}"),
+        "list": ([f"{C}/jobs?limit=50"], "/v1/jobs"),
+        "list_anew": ([f"{C}/jobs?limit=50&since={number}" for number in range(1, DIFFERENT)], "/v1/jobs"),
+        "nodes": ([f"{C}/nodes"], "/v1/nodes"),
+        "output": ([f"{C}/jobs/{job}/output?follow=false"], f"/v1/jobs/{job}/output"),
     }
     return {name: _pair(scene, *paths, token) for name, paths in routes.items()}
 
 
-def _pair(scene: Scene, our_path: str, their_path: str, token: str) -> JSON:
+def _pair(scene: Scene, our_paths: list[str], their_path: str, token: str) -> JSON:
     order = {"kind": "rate", "seconds": scene.args.seconds, "connections": scene.args.connections}
     ours, theirs = [], []
     for _ in range(scene.args.runs):
-        ours.append(load(scene.ours, {**order, "requests": [get(our_path, token)]}))
+        ours.append(load(scene.ours, {**order, "requests": [get(each, token) for each in our_paths]}))
         if scene.theirs is not None:
             server, their_token = scene.theirs
             theirs.append(load(server, {**order, "requests": [get(their_path, their_token)]}))

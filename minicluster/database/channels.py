@@ -28,6 +28,10 @@ class Channels:
                 if not each.done():
                     each.set_result(None)
 
+    def number(self, channel: str) -> int:
+        """Return the number of a channel's changes."""
+        return self._numbers[channel]
+
     def begin(self, channel: str) -> None:
         """Count as the first change of a channel that somebody asks for it."""
         if not self._numbers[channel]:

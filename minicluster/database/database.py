@@ -87,9 +87,13 @@ class Database:
         inside is the database alone, and another `write()` never. Raises DatabaseAway after LOCK_TIMEOUT.
         """
         changed: set[str] = set()
-        async with self._alone(), transaction(self._engines.writer, self.url) as connection:
-            connection.info[CHANGED] = changed
-            yield connection
+        try:
+            async with self._alone(), transaction(self._engines.writer, self.url) as connection:
+                connection.info[CHANGED] = changed
+                yield connection
+        except asyncio.CancelledError:  # perhaps just after it was committed
+            self._channels.change(changed)
+            raise
         self._channels.change(changed)
 
     async def writing(self, work: TransactionWork[T]) -> T:
@@ -143,6 +147,13 @@ class Database:
         else:
             self._listener.follow(channel)
         return await self._channels.changed(channel, seen)
+
+    def changes(self, channel: str) -> int | None:
+        """Return the number of a channel's changes, to compare it with a later one.
+
+        None where others change it as well: what they have committed is not known here at once.
+        """
+        return self._channels.number(channel) if self._listener is None else None
 
     async def backup(self, target: Path) -> None:
         """Write the database as it is now to a new file, 0600, while others go on writing."""

@@ -7,13 +7,15 @@ now and then takes a descriptor, and who sends a head without an end the memory.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 if TYPE_CHECKING:
     import asyncio
 
+GATHERED_BYTES = 64 << 10
+"""Of an answer, which wait for more until the loop goes on: as many as a transport takes before it pauses."""
 HEAD_SECONDS = 10.0
 """For the head of a request to arrive, from the connection or from its first byte."""
 HEAD_BYTES = 64 << 10
@@ -31,6 +33,43 @@ log = logging.getLogger("restful.http")
 log.setLevel(logging.ERROR)  # a line for each request that is none would let anybody fill the disk
 
 
+class GatheringTransport:
+    """A transport that writes together what comes together: the head and the body of a short answer.
+
+    uvicorn writes them one after the other, and to write is what costs most of a short answer.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Write with what else comes before the loop goes on; much is written at once, for flow control."""
+        if not self._parts:
+            self._loop.call_soon(self._flush)
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size >= GATHERED_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        """Close the connection behind what was written."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._parts:
+            data = b"".join(self._parts)
+            self._parts.clear()
+            self._size = 0
+            self._transport.write(data)
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """See the module."""
 
@@ -43,7 +82,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a head."""
-        super().connection_made(transport)
+        super().connection_made(cast("asyncio.Transport", GatheringTransport(transport, self.loop)))
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:

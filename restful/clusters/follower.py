@@ -222,7 +222,7 @@ class ProjectionWriter:
             await jobs.put(connection, records)
             await usage.add(connection, row.id, charged)
             await clusters.saw(connection, row.id, at)
-            await context.database.notify(connection, f"jobs:{row.id}")
+            await context.database.notify(connection, jobs.channel(row.id))
             return await jobs.by_ids(connection, row.id, row.instance, [each.id for each in records])
 
         written = await context.database.writing(commit)

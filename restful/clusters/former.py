@@ -94,4 +94,4 @@ async def end_jobs(context: Context, row: ClusterRow, at: float) -> None:
         await usage.add(connection, row.id, [charge for _, charged in ended for charge in charged])
         for each in await request_keys.pending(connection, row.id):
             await request_keys.release(connection, each)
-        await context.database.notify(connection, f"jobs:{row.id}")
+        await context.database.notify(connection, jobs.channel(row.id))

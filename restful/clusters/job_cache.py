@@ -19,6 +19,8 @@ class JobCache:
         self._records: OrderedDict[int, JobRecord] = OrderedDict()
         self.current = False
         """Whether this process writes the projection: else records would not change here."""
+        self.turn = 0
+        """Another number each time that this process begins to write the projection, or ends to."""
 
     def get(self, jobid: int) -> JobRecord | None:
         """Return a record."""
@@ -38,6 +40,7 @@ class JobCache:
         """Drop all."""
         self._records.clear()
         self.current = current
+        self.turn += 1
 
     def offer(self, record: JobRecord) -> None:
         """Add a record that was read from the database, if none is there."""

@@ -122,13 +122,20 @@ def _signed(token: str, by: _Same) -> dict[str, Any]:
     return jwt.decode(token, by.key, algorithms=[ALGORITHM]).claims
 
 
-def _header(token: str) -> dict[str, Any]:
-    first, _, _ = token.partition(".")
+def _header(token: str) -> Mapping[str, Any]:
+    if token.count(".") != 2:
+        raise InvalidToken("the token cannot be read")
+    return _read(token.partition(".")[0])
+
+
+@lru_cache(maxsize=16)
+def _read(first: str) -> Mapping[str, Any]:
+    """Return the header of tokens that begin so: all that a key has signed have the same."""
     try:
         header = json.loads(base64.urlsafe_b64decode(first + "=" * (-len(first) % 4)))
     except (binascii.Error, ValueError, RecursionError) as error:
         raise InvalidToken("the token cannot be read") from error
-    if token.count(".") != 2 or not isinstance(header, dict):
+    if not isinstance(header, dict):
         raise InvalidToken("the token cannot be read")
     return header
 

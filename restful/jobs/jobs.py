@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from restful.clusters.follower import Context
     from restful.identity.principal import Principal
     from restful.jobs.control import Control, ControlOutcome
-    from restful.jobs.listing import JobListing, ListingQuery, Page
+    from restful.jobs.listing import JobListing, ListingQuery
+    from restful.jobs.pages import Page
     from restful.jobs.schema import Submission
     from restful.jobs.submit import Submitter
     from restful.jobs.submit_order import Submitted

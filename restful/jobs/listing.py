@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from restful.errors import FieldError, HttpProblem
 from restful.jobs import filters
 from restful.jobs.cursor import PagePosition
+from restful.jobs.pages import Page, RecentPages
 from restful.store import jobs
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from restful.clusters.cluster import ServedCluster
     from restful.identity.principal import Principal
     from restful.jobs.cursor import Cursors
+    from restful.jobs.pages import ChangesSeen
     from restful.settings import RequestLimits
     from restful.store.jobs import JobRecord
 
@@ -39,20 +41,6 @@ class ListingQuery:
     cursor: str = ""
 
 
-class Page(NamedTuple):
-    """Some jobs, latest first."""
-
-    rows: Sequence[Row[Any]]
-    """As SELECTED has their columns."""
-    next: str | None
-    """The cursor of the next page; None: there is none."""
-
-    @property
-    def records(self) -> list[JobRecord]:
-        """Return the jobs."""
-        return [jobs.record(row) for row in self.rows]
-
-
 class JobListing:
     """Reads pages."""
 
@@ -63,6 +51,7 @@ class JobListing:
         self._access = access
         self._cursors = cursors
         self._limits = limits
+        self._recent = RecentPages()
         self._sqlite = database.url.startswith("sqlite")
 
     async def which(
@@ -80,11 +69,23 @@ class JobListing:
         limit = self._limit(query.limit)
         texts = wanted.texts(cluster.id)
         behind = self._cursors.read(query.cursor, texts) if query.cursor else None
+        changes, key = self._changes(cluster), (cluster.id, wanted, behind, limit)
+        if changes is not None and (kept := self._recent.get(key, changes)) is not None:
+            return kept
         rows = await self._rows(cluster, wanted, behind, limit + 1)
         if len(rows) <= limit:
-            return Page(rows, None)
-        last = rows[limit - 1]
-        return Page(rows[:limit], self._cursors.write(PagePosition(last.t_listed, last.id), texts))
+            found = Page(rows, None)
+        else:
+            last = rows[limit - 1]
+            found = Page(rows[:limit], self._cursors.write(PagePosition(last.t_listed, last.id), texts))
+        if changes is not None:
+            self._recent.put(key, changes, found)
+        return found
+
+    def _changes(self, cluster: ServedCluster) -> ChangesSeen | None:
+        """Return what is another value after each change of a cluster's jobs; None: there is none."""
+        number = self._database.changes(jobs.channel(cluster.id)) if cluster.cache.current else None
+        return None if number is None else (cluster.cache.turn, number)
 
     async def records(
         self, cluster: ServedCluster, wanted: filters.Filters, behind: PagePosition | None, limit: int

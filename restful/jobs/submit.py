@@ -224,7 +224,7 @@ async def note(context: Context, cluster: ServedCluster, found: Sequence[NotedJo
         await request_keys.finished(connection, ids)
         await jobs.disown(connection, ids)
         await jobs.submitted(connection, records)
-        await context.database.notify(connection, f"jobs:{cluster.id}")
+        await context.database.notify(connection, jobs.channel(cluster.id))
         return await jobs.by_ids(connection, cluster.id, records[0].instance, ids.values())
 
     cluster.cache.put((await context.database.writing(noted)).values())

@@ -82,8 +82,9 @@ def encoded_row(row: Row[Any], cluster: str, owner_name: str | None) -> bytes:
     return encoded(jobs.record(row), cluster, owner_name)
 
 
+@lru_cache(maxsize=4096)
 def encoded(record: JobRecord, cluster: str, owner_name: str | None) -> bytes:
-    """Return a job as JSON."""
+    """Return a job as JSON: many are asked for several times before they change."""
     return to_json(view(record, cluster, owner_name), inf_nan_mode="null")
 
 

@@ -13,11 +13,12 @@ from restful.identity.principal import Principal
 from restful.routes.access import requires
 from restful.routes.admission import services_of
 from restful.routes.answers import answers, json_answer
+from restful.routes.direct import DirectRoute
 
 if TYPE_CHECKING:
     from restful.clusters.cluster import ServedCluster
 
-router = APIRouter(prefix="/v2", tags=["clusters"])
+router = APIRouter(prefix="/v2", route_class=DirectRoute, tags=["clusters"])
 
 ClusterReader = Annotated[Principal, Depends(requires("clusters:read"))]
 

@@ -19,6 +19,7 @@ from restful.jobs.views import JobPage, JobView
 from restful.routes.access import requires
 from restful.routes.admission import services_of
 from restful.routes.answers import WITH_BODY, answers, body, body_schema, json_answer, query, query_schema
+from restful.routes.direct import DirectRoute
 from restful.routes.job_answers import job_answer, page_answer
 from restful.routes.parameters import NO_NUL
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from restful.jobs.jobs import JobService
     from restful.jobs.submit_order import Submitted
 
-router = APIRouter(prefix="/v2/clusters/{cluster}", tags=["jobs"])
+router = APIRouter(prefix="/v2/clusters/{cluster}", route_class=DirectRoute, tags=["jobs"])
 
 JobsReader = Annotated[Principal, Depends(requires("jobs:read"))]
 Submitting = Annotated[Principal, Depends(requires("jobs:submit"))]

@@ -15,12 +15,13 @@ from restful.jobs.schema import GivenReason
 from restful.routes.access import requires
 from restful.routes.admission import services_of
 from restful.routes.answers import WITH_BODY, answers, body, body_schema, json_answer
+from restful.routes.direct import DirectRoute
 
 if TYPE_CHECKING:
     from minicluster.instance.records import Drain, ResourceSubset
     from restful.clusters.snapshots import NodesSnapshot
 
-router = APIRouter(prefix="/v2/clusters/{cluster}/nodes", tags=["nodes"])
+router = APIRouter(prefix="/v2/clusters/{cluster}/nodes", route_class=DirectRoute, tags=["nodes"])
 
 ClusterReader = Annotated[Principal, Depends(requires("clusters:read"))]
 Draining = Annotated[Principal, Depends(requires("nodes:drain"))]

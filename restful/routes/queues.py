@@ -16,12 +16,13 @@ from restful.jobs.schema import GivenReason
 from restful.routes.access import requires
 from restful.routes.admission import services_of
 from restful.routes.answers import WITH_BODY, answers, body, body_schema, json_answer
+from restful.routes.direct import DirectRoute
 
 if TYPE_CHECKING:
     from minicluster.instance.records import QueueStats, QueueStatus
     from restful.services import Services
 
-router = APIRouter(prefix="/v2/clusters/{cluster}", tags=["queues"])
+router = APIRouter(prefix="/v2/clusters/{cluster}", route_class=DirectRoute, tags=["queues"])
 
 ClusterReader = Annotated[Principal, Depends(requires("clusters:read"))]
 Managing = Annotated[Principal, Depends(requires("queues:manage"))]

@@ -157,6 +157,11 @@ _DISOWN = update(JOBS).where(_WRONG).values(owner=NOBODY, request="")
 SELECTED = tuple(JOBS.c[name] for name in NAMES)
 
 
+def channel(cluster: str) -> str:
+    """Return on what changes of a cluster's jobs are announced: who writes to JOBS does that."""
+    return f"jobs:{cluster}"
+
+
 def status_of(state: JobState, result: JobResult | None) -> int:
     """Return the number for a state and a result."""
     return INACTIVE + int(result or 0) if state == JobState.INACTIVE else int(state)

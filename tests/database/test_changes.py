@@ -101,3 +101,31 @@ def test_a_lost_connection_is_renewed_and_counts_as_a_change(postgresql: Server)
             return await database.changed("notes", seen)
 
     assert notes.within(work(postgresql.database())) == 3
+
+
+def test_a_cancellation_may_come_after_the_commit_and_is_announced(url: str) -> None:
+    async def work() -> int:
+        async with notes.opened(url) as database:
+            seen = await database.changed("notes", 0)
+
+            async def cancelled() -> None:
+                async with database.write() as connection:
+                    await database.notify(connection, "notes")
+                    raise asyncio.CancelledError
+
+            await asyncio.wait([asyncio.create_task(cancelled())])
+            if database.changes("notes") is None:  # a server announces what is committed, and nothing else
+                await announce(database, "notes")
+            return await database.changed("notes", seen) - seen
+
+    assert notes.within(work()) == 1
+
+
+def test_changes_are_counted_where_no_other_replica_has_any(url: str) -> None:
+    async def work() -> list[int | None]:
+        async with notes.opened(url) as database:
+            before = database.changes("notes")
+            await announce(database, "notes", "other")
+            return [before, database.changes("notes"), database.changes("unknown")]
+
+    assert notes.within(work()) == ([None] * 3 if url.startswith("postgresql") else [0, 1, 0])

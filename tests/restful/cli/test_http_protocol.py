@@ -7,7 +7,7 @@ import contextlib
 import logging
 import socket
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -136,3 +136,64 @@ def test_what_is_no_request_is_refused_and_not_logged(
     with caplog.at_level(logging.WARNING):
         assert sent(address, data).startswith(b"HTTP/1.1 400 ")
     assert caplog.records == []
+
+
+class Written:
+    """A transport that keeps what is written."""
+
+    def __init__(self) -> None:
+        self.writes: list[bytes] = []
+        self.closed = False
+
+    def write(self, data: bytes) -> None:
+        """Keep some bytes."""
+        assert not self.closed
+        self.writes.append(data)
+
+    def close(self) -> None:
+        """Take no more."""
+        self.closed = True
+
+    def is_closing(self) -> bool:
+        """Return whether no more is taken."""
+        return self.closed
+
+
+def gathering(*parts: bytes, end: bool) -> tuple[list[bytes], list[bytes], Written]:
+    """Return what is written at once, and in all, where parts come together and perhaps the end."""
+
+    async def work() -> tuple[list[bytes], list[bytes], Written]:
+        written = Written()
+        transport = http_protocol.GatheringTransport(
+            cast("asyncio.Transport", written), asyncio.get_running_loop()
+        )
+        for part in parts:
+            transport.write(part)
+        if end:
+            transport.close()
+        at_once = list(written.writes)
+        for _ in range(2):
+            await asyncio.sleep(0)
+        assert transport.is_closing() == end
+        return at_once, written.writes, written
+
+    return asyncio.run(work())
+
+
+def test_a_head_and_its_body_are_written_together() -> None:
+    at_once, in_all, _ = gathering(b"head", b"body", end=False)
+    assert (at_once, in_all) == ([], [b"headbody"])
+
+
+def test_what_was_written_goes_before_the_end() -> None:
+    at_once, in_all, written = gathering(b"head", b"body", end=True)
+    assert at_once == in_all == [b"headbody"]
+    assert written.closed
+
+
+def test_much_is_written_at_once_as_flow_control_counts_it() -> None:
+    """A route that sends without a pause would otherwise have all of it in memory."""
+    much = b"x" * http_protocol.GATHERED_BYTES
+    at_once, in_all, _ = gathering(b"head", much, much, b"end", end=False)
+    assert at_once == [b"head" + much, much]
+    assert in_all == [*at_once, b"end"]

@@ -54,7 +54,7 @@ async def asked(
     """Return the answer to alice's request, and the statements that it had."""
     shown = await shown_by(here.identities, Asker.OWNER, here.users["alice"])
     headers = {"authorization": f"Bearer {shown.bearer}"}
-    await here.ask(Sent("GET", f"{C}/jobs", headers))  # who she is, is in memory from now on
+    await here.ask(Sent("GET", f"{C}/queues", headers))  # who she is, is in memory from now on
     with statements() as found:
         answer = await here.ask(Sent(method, path, headers, query, body=body))
     return answer, found
@@ -142,6 +142,28 @@ def test_a_page_is_read_in_the_loop_where_an_index_has_just_that(
     status, found = within(work())
     (thread,) = [thread for text, thread in found if " FROM job " in text]
     assert (status, thread == threading.current_thread().name) == (200, in_the_loop)
+
+
+async def announce(here: Everything) -> None:
+    """Commit that a job of the cluster has changed."""
+    database, cluster = here.services.database, here.services.clusters.get(SHARED)
+    assert cluster is not None
+    async with database.write() as connection:
+        await database.notify(connection, jobs.channel(cluster.id))
+
+
+def test_a_page_is_read_once_until_a_job_changes(tmp_path: Path) -> None:
+    async def work() -> list[tuple[int, int]]:
+        async with opened(tmp_path) as here:
+            found = []
+            for change in (False, False, True, False):
+                if change:
+                    await announce(here)
+                answer, asked_for = await asked(here, "GET", f"{C}/jobs")
+                found.append((answer.status, sum(" FROM job " in text for text, _ in asked_for)))
+            return found
+
+    assert within(work()) == [(200, 1), (200, 0), (200, 1), (200, 0)]
 
 
 def test_a_statement_is_made_once_for_all_queries_of_a_kind() -> None:
