@@ -16,7 +16,7 @@ from restful.jobs.submit import TOGETHER
 from restful.settings import JobLimits
 from restful.store.audit import AUDIT
 from tests.restful.jobs.service import FAST, opened, spec_of, within
-from tests.restful.jobs.test_crashes import STEPS, Crash, dying, names_of
+from tests.restful.jobs.test_crashes import STEPS, Crash, doomed, dying, names_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -159,7 +159,7 @@ def test_after_a_crash_each_is_there_once(embedded: Laboratory, tmp_path: Path, 
     count, prefix = TOGETHER + 3, f"many-crash{tuple(STEPS).index(step)}-"
 
     async def work() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        async with opened(tmp_path, spec_of(embedded)) as here:
+        async with doomed(tmp_path, spec_of(embedded)) as here:
             with dying(step), pytest.raises(Crash):
                 await results(here, studies(prefix, count), "k")
         async with opened(tmp_path, spec_of(embedded)) as here:

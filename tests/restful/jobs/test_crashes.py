@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,11 @@ from restful.store import jobs, request_keys
 from tests.restful.jobs.service import USERS, Service, opened, spec_of, within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
+    from restful.clusters.spec import ClusterSpec
+    from restful.services import Services
     from tests.conformance.laboratory import Laboratory
 
 KEYS = 20
@@ -78,6 +81,25 @@ def dying(step: str) -> Iterator[None]:
         yield
 
 
+async def die(services: Services) -> None:
+    """End what a service does in the background, without a word to the database or another replica."""
+    (cluster,) = services.clusters
+    task = services.clusters._tasks.pop(cluster.name)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError, Crash):  # a step of its own may have been the one
+        await task
+    cluster.connection.close()
+    await cluster.connection.hung_up()
+
+
+@contextlib.asynccontextmanager
+async def doomed(folder: Path, spec: ClusterSpec) -> AsyncIterator[Service]:
+    """Give a service that dies at the end, if not before: what its projection writes beside a submit, too."""
+    async with opened(folder, spec) as here:
+        yield here
+        await die(here.services)
+
+
 def submission(prefix: str, number: int) -> Submission:
     """Return a job whose name tells which one it is."""
     return Submission(command=["true"], name=f"{prefix}{number}")
@@ -99,7 +121,7 @@ def names_of(laboratory: Laboratory, prefix: str) -> Counter[str]:
 
 def test_each_job_is_there_once_after_its_key_was_used_again(embedded: Laboratory, tmp_path: Path) -> None:
     async def work() -> list[str]:
-        async with opened(tmp_path, spec_of(embedded)) as here:
+        async with doomed(tmp_path, spec_of(embedded)) as here:
             await crashed(here, "once")
         async with opened(tmp_path, spec_of(embedded)) as here:
             found = [

@@ -21,7 +21,7 @@ from restful.store import clusters, request_keys
 from tests.conformance.laboratory import Laboratory
 from tests.restful.faults.replica import FAST, Replica, replica
 from tests.restful.jobs.service import BASE, USERS, within
-from tests.restful.jobs.test_crashes import STEPS, Crash, dying, submission
+from tests.restful.jobs.test_crashes import STEPS, Crash, die, dying, submission
 from tests.restful.output.driver import until
 
 if TYPE_CHECKING:
@@ -43,16 +43,6 @@ async def two(
         async with replica(url, spec, now=clocks[1]) as there:
             await until(lambda: not there.cluster.connection.reason, "the second replica is connected")
             yield here, there
-
-
-async def die(dead: Replica) -> None:
-    """End what a replica does in the background, without a word to the database or the other one."""
-    connection, task = dead.cluster.connection, dead.services.clusters._tasks.pop("mc")
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError, Crash):  # a step of its own may have been the one
-        await task
-    connection.close()
-    await connection.hung_up()
 
 
 async def writer(alive: Replica) -> str:
@@ -102,7 +92,7 @@ def test_a_replica_dies_between_any_two_steps_and_the_other_has_each_job_once(
                     await here.services.jobs.submit(
                         ALICE, "mc", submission(prefix, number), f"{prefix}{number}"
                     )
-            await die(here)
+            await die(here.services)
             first = [await submitted(there, prefix, number) for number in range(len(STEPS))]
             again = [await submitted(there, prefix, number) for number in range(len(STEPS))]
             assert first == again
@@ -119,7 +109,7 @@ def test_the_projection_of_a_dead_replica_is_taken_over(url: str, embedded: Labo
         async with two(url, embedded, CLOCKS["one an hour ahead"]) as (here, there):
             jobid = (await there.services.jobs.submit(ALICE, "mc", submission("over", 1))).id
             before = await writer(there)
-            await die(here)
+            await die(here.services)
             async with asyncio.timeout(60):
                 while (job := await there.services.jobs.get(ALICE, "mc", str(jobid))).active:
                     await asyncio.sleep(0.02)
