@@ -148,7 +148,7 @@ def test_each_job_is_there_once_after_its_key_was_used_again(embedded: Laborator
 
 def test_what_was_submitted_is_taken_over_without_its_key(embedded: Laboratory, tmp_path: Path) -> None:
     async def work() -> tuple[Counter[str], list[Any]]:
-        async with opened(tmp_path, spec_of(embedded)) as here:
+        async with doomed(tmp_path, spec_of(embedded)) as here:
             await crashed(here, "left")
         async with opened(tmp_path, spec_of(embedded)) as here:
             answer = await here.ask("alice", "GET", "/jobs", params={"name": "left*", "limit": 500})
