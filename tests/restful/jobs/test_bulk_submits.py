@@ -37,7 +37,7 @@ async def sent(here: Service, jobs: list[dict[str, Any]], key: str = "") -> Any:
 
 
 async def results(here: Service, jobs: list[dict[str, Any]], key: str = "") -> list[dict[str, Any]]:
-    """Submit jobs as alice, and return what became of each; again while the service looks for an earlier one."""
+    """Submit jobs as alice, and return what became of each; again where an earlier one is looked for."""
     while (answer := await sent(here, jobs, key)).status_code == 409:
         await asyncio.sleep(0.02)
     assert answer.status_code == 207, answer.text
