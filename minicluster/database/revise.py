@@ -59,6 +59,7 @@ async def write_revision(schema: Schema, revision: str, message: str) -> Path:
         url = f"sqlite:///{Path(folder, 'revise.db')}"
         await migrations.migrate(url, schema)
         file: Path = await migrations.run(url, schema, work)
+    versions.known.cache_clear()
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
     file.write_text("".join(each for each in lines if "# ###" not in each), encoding="utf-8")
     return file

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -33,10 +34,11 @@ def _folder(package: str) -> str:
     return str(resources.files(package)).replace("%", "%%")
 
 
-def known(schema: Schema) -> list[str]:
+@cache
+def known(schema: Schema) -> tuple[str, ...]:
     """Return the revisions of this release, the newest first."""
     script = ScriptDirectory.from_config(configuration(schema))
-    return [each.revision for each in script.walk_revisions()]
+    return tuple(each.revision for each in script.walk_revisions())
 
 
 def ours(schema: Schema, name: str | None, kind: str) -> bool:
@@ -69,7 +71,7 @@ def check(connection: Connection, url: DatabaseUrl, schema: Schema) -> None:
         )
 
 
-def refuse_newer(revision: str | None, revisions: list[str], url: DatabaseUrl, schema: Schema) -> None:
+def refuse_newer(revision: str | None, revisions: tuple[str, ...], url: DatabaseUrl, schema: Schema) -> None:
     """Raise SchemaUnknown for a revision that this release does not know."""
     if revision is not None and revision not in revisions:
         newest = revisions[0] if revisions else "none"

@@ -23,8 +23,7 @@ def ask(embedded: Laboratory, tmp_path: Path) -> Callable[[Work], Any]:
     def run(work: Work, *names: str) -> Any:
         async def served() -> Any:
             specs = [spec_of(embedded, name=name) for name in names or ("mc",)]
-            async with opened(tmp_path, *specs) as here:
-                here.app.include_router(router)
+            async with opened(tmp_path, *specs, routers=(router,)) as here:
                 return await work(here)
 
         return within(served())

@@ -20,7 +20,7 @@ from restful.jobs.jobspecs import Base
 from restful.routes.access import requires
 from restful.routes.admission import admit, services_of
 from restful.services import Services, open_services
-from restful.settings import ClusterLimits, Settings
+from restful.settings import ClusterLimits, RequestLimits, Settings
 from tests.restful import databases
 
 if TYPE_CHECKING:
@@ -118,6 +118,10 @@ def _by_name(scope: str) -> Callable[[Request], Coroutine[Any, Any, Principal]]:
     return principal
 
 
+_FREE: dict[tuple[RequestLimits, tuple[int, ...]], list[FastAPI]] = {}
+"""Applications that no service has: to make one takes long."""
+
+
 @contextlib.asynccontextmanager
 async def opened(
     folder: Path, *specs: ClusterSpec, settings: Settings = FAST, **more: Any
@@ -128,7 +132,10 @@ async def opened(
         more.pop("database", lambda found: found)(database), MASTER, more.pop("grants", EveryoneUses()),
         settings=settings, now=more.pop("now", time.time),
     )  # fmt: skip
-    app = app_of(services)
+    routers = more.pop("routers", ())
+    free = _FREE.setdefault((services.settings.requests, tuple(map(id, routers))), [])
+    app = free.pop() if free else app_of(services, routers=routers)
+    app.state.services = services
     await services.clusters.start(specs)
     transport = httpx2.ASGITransport(app)
     try:
@@ -136,6 +143,7 @@ async def opened(
             for each in services.clusters if more.pop("caught_up", True) else ():
                 await asyncio.wait_for(each.caught_up.wait(), 60)
             yield Service(services, app, client)
+        free.append(app)  # one that a test has added to is none of these
     finally:
         await services.clusters.close()
         await database.close()
