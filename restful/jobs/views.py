@@ -76,15 +76,19 @@ class JobPage(BaseModel):
     next: str | None = Field(description="The cursor of the next page; null: it was the last one.")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def encoded_row(row: Row[Any], cluster: str, owner_name: str | None) -> bytes:
     """Return a job of a listing as JSON: most were in one before, and have not changed."""
-    return encoded(jobs.record(row), cluster, owner_name)
+    return _json(jobs.record(row), cluster, owner_name)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def encoded(record: JobRecord, cluster: str, owner_name: str | None) -> bytes:
     """Return a job as JSON: many are asked for several times before they change."""
+    return _json(record, cluster, owner_name)
+
+
+def _json(record: JobRecord, cluster: str, owner_name: str | None) -> bytes:
     return to_json(view(record, cluster, owner_name), inf_nan_mode="null")
 
 

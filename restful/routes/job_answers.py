@@ -35,7 +35,7 @@ async def page_answer(request: Request, page: Page, cluster: str) -> Response:
     return Response(_encoded(page, cluster, tuple(names.items())), media_type=MEDIA_TYPE)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def _encoded(page: Page, cluster: str, owner_names: tuple[tuple[str, str], ...]) -> bytes:
     """Return a page as JSON: one that was kept is asked for again."""
     names = dict(owner_names)
