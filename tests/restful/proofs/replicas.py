@@ -102,7 +102,7 @@ async def _takeover(both: tuple[Replica, Replica], proof: Proof) -> None:
     """End the replica that writes the projection, and wait until a job has ended at the other one."""
     here, there = both
     await there.grant_everyone()
-    await die(here)
+    await die(here.services)
     begun = time.monotonic()
     job = (await there.services.jobs.submit(ALICE, "mc", submission("over", 1))).id
     async with asyncio.timeout(120):
