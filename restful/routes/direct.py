@@ -44,7 +44,7 @@ class DirectRoute(APIRoute):
 
 def direct(dependant: Dependant) -> RequestCall | None:
     """Return how to call an endpoint, or what one depends on; None: as FastAPI does."""
-    texts = [field.name for field in dependant.path_params if _is_text(field.field_info)]
+    texts = [field.name for field in dependant.path_params if _is_text(field)]
     nested = [(each.name, direct(each)) for each in dependant.dependencies]
     function = dependant.call
     if _has_more(dependant, len(texts)) or function is None or not _is_coroutine(function):
@@ -68,8 +68,9 @@ def direct(dependant: Dependant) -> RequestCall | None:
 
 
 def _is_text(field: Any) -> bool:
-    """Return whether each text of a path is good for a parameter, as it is."""
-    return field.annotation is str and not field.metadata
+    """Return whether each text of a path is good for a parameter, as it is and under the path's name."""
+    info = field.field_info
+    return info.annotation is str and not info.metadata and field.alias == field.name
 
 
 def _has_more(dependant: Dependant, texts: int) -> bool:

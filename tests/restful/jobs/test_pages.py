@@ -85,11 +85,7 @@ def test_where_another_process_writes_a_page_is_read_each_time(embedded: Laborat
             (cluster,) = here.services.clusters
             cluster.cache.clear(current=False)
             found = [await listed(here, "alice")]
-            for state in (
-                JobState.RUN,
-                JobState.CLEANUP,
-                JobState.SCHED,
-            ):  # the other process announces to itself
+            for state in OTHERS:
                 async with here.services.database.write() as connection:
                     await connection.exec_driver_sql(f"UPDATE job SET status = {int(state)}")
                 found.append(await listed(here, "alice"))

@@ -54,6 +54,11 @@ async def a_short_text(first: Annotated[str, Path(max_length=3)]) -> Response:
     return Response(first)
 
 
+async def another_name(other: Annotated[str, Path(alias="first")]) -> Response:
+    """Take a text by a name that the path does not have."""
+    return Response(other)
+
+
 async def a_query(first: str, query: str = "") -> Response:
     """Take a parameter of the query."""
     return Response(first + query)
@@ -120,7 +125,7 @@ def test_an_endpoint_is_called_with_the_request_texts_and_what_it_depends_on() -
     [
         (a_number, (200, "7")), (a_short_text, (200, "7")), (a_query, (200, "7x")), (a_header, (200, "7me")),
         (a_body, (422, None)), (an_answer, (200, "7")), (another_thread, (200, "7thread")),
-        (itself_in_another_thread, (200, "7")),
+        (itself_in_another_thread, (200, "7")), (another_name, (200, "7")),
     ],
     ids=lambda each: getattr(each, "__name__", ""),
 )  # fmt: skip
