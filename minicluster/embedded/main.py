@@ -31,6 +31,7 @@ _COMMANDS = {
     "shutdown": ("commands.saving", "end the instance"),
     "start": ("broker.start", "start an instance on this machine"),
     "submit": ("commands.submit", "submit jobs"),
+    "update": ("commands.update", "change the queue or the time limit of a job"),
     "uptime": ("commands.uptime", "show how long the instance has been up"),
     "version": ("commands.version", "show the version"),
     "watch": ("commands.watch", "show the output of jobs"),
@@ -44,7 +45,7 @@ _HIDDEN = {
 _ABSENT = (
     "admin archive config content cron dmesg env event exec fortune fsck gc hostlist housekeeping imp "
     "jobtap kvs logger lsattr modprobe module multi-prog perilog-run ping pmi post-job-event proxy pstree "
-    "python relay restore setattr shell sproc startlog terminus top update uri"
+    "python relay restore setattr shell sproc startlog terminus top uri"
 )
 
 

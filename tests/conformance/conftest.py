@@ -20,7 +20,7 @@ from tests.conformance import bindings
 from tests.conformance.laboratory import Laboratory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 
 OF_FLUX = ("flux", "handle", "lead-handle")
@@ -89,8 +89,9 @@ def fresh(laboratories: Callable[[str], Laboratory]) -> Iterator[Callable[..., L
     """Start an instance for one case alone."""
     started: list[Laboratory] = []
 
-    def start(extra: str = "", *options: str) -> Laboratory:
+    def start(extra: str = "", *options: str, properties: Mapping[str, str] | None = None) -> Laboratory:
         own = laboratories(extra)
+        own.properties = properties or {}
         started.append(own)
         own.start(*options)
         return own

@@ -11,7 +11,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker_config import curve
 from minicluster.instance.connection import connect
@@ -35,7 +35,7 @@ HOSTS = ("mc-0", "mc-1")
 BY_LEAD = ("lead", "lead-handle")
 DEADLINE = 60.0
 SORTED_JSON = Path(__file__).with_name("sorted_json.py")
-R = {
+R: dict[str, Any] = {
     "version": 1,
     "execution": {
         "R_lite": [{"rank": "0-1", "children": {"core": "0-1", "gpu": "0"}}],
@@ -79,7 +79,7 @@ class Laboratory:
 
     The port reaches them by the adapter of `reached`: "embedded", "relay", "flux" (its helper), "handle"; by
     "lead" and "lead-handle" through the lead's API in front of the embedded broker, or of such a handle.
-    `access` is more of that table of the configuration, `extra` more of any.
+    `access` is more of that table of the configuration, `extra` more of any. `properties` are those of R.
     """
 
     engine: str
@@ -88,6 +88,7 @@ class Laboratory:
     extra: str = ""
     access: str = ""
     reached: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
     brokers: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     lead_api: LeadApi | None = None
 
@@ -114,7 +115,8 @@ class Laboratory:
         if not certificate.exists():
             certificate.write_text(curve.render("mc", curve.generate()))
             certificate.chmod(0o400)
-        (self.folder / "R").write_text(json.dumps(R))
+        more = {"properties": dict(self.properties)} if self.properties else {}
+        (self.folder / "R").write_text(json.dumps({**R, "execution": {**R["execution"], **more}}))
         toml = TOML.format(folder=self.folder, port=free_port(), extra=self.extra, access=self.access)
         (self.folder / "broker.toml").write_text(toml)
         for rank in range(len(HOSTS)):

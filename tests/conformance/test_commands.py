@@ -13,6 +13,7 @@ from tests.conformance.left_as_found import leave_as_found
 from tests.conformance.transcripts import LISTED, Transcript
 from tests.conformance.transcripts_instance import INSTANCE
 from tests.conformance.transcripts_jobs import JOBS
+from tests.conformance.transcripts_queues import QUEUES
 from tests.conformance.transcripts_selection import SELECTION
 from tests.conformance.transcripts_submission import SUBMISSION
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.conformance.laboratory import CommandOutput, Laboratory
 
-TRANSCRIPTS: tuple[Transcript, ...] = (*SUBMISSION, *JOBS, *SELECTION, *INSTANCE)
+TRANSCRIPTS: tuple[Transcript, ...] = (*SUBMISSION, *JOBS, *SELECTION, *INSTANCE, *QUEUES)
 GOLDEN = Path(__file__).with_name("golden") / "commands"
 
 
@@ -68,7 +69,7 @@ def compare(transcript: Transcript, lab: Laboratory, record: bool) -> None:
 def test_a_command_line_prints_what_it_prints_on_flux(
     transcript: Transcript, lab: Laboratory, fresh: Callable[..., Laboratory], request: pytest.FixtureRequest
 ) -> None:
-    where = fresh() if transcript.fresh else lab
+    where = fresh(transcript.extra, properties=transcript.properties) if transcript.fresh else lab
     try:
         compare(transcript, where, request.config.getoption("--golden-write"))
     finally:

@@ -7,7 +7,11 @@ usage texts, which are each engine's own; $JSON puts the keys of objects in orde
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Line = str | tuple[str, str]
 
@@ -21,11 +25,16 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """Lines for the instance that is shared, or (`fresh`) for one of their own."""
+    """Lines for the instance that is shared, or (`fresh`) for one of their own.
+
+    That one has `extra` in its broker.toml, and `properties` in its R.
+    """
 
     name: str
     lines: tuple[Line, ...]
     fresh: bool = False
+    extra: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 LISTED = (
@@ -36,6 +45,7 @@ LISTED = (
     "job eventlog", "job wait-event", "job raise", "job kill", "job urgency", "job stats", "job id",
     "cancel", "queue list", "queue status", "queue stop", "queue start", "queue idle", "queue drain",
     "resource list", "resource status", "resource drain", "resource undrain", "overlay status", "R encode",
+    "update", "update --wait",
     "keygen", "getattr", "uptime", "dump", "shutdown", "shutdown --dump", "version",
 )  # fmt: skip
 """The command lines that the embedded instance must have; each has a line in transcripts_*.py."""

@@ -95,7 +95,7 @@ INSIDE = [each for each in ALL if each.program == "flux" and " " in each.words]
 def test_the_page_is_read() -> None:
     assert Quoted("minicluster submit -N 2 -x") in OUTSIDE
     assert Quoted("flux submit -N2 --tasks-per-node=4") in INSIDE
-    assert Quoted("flux update JOB duration=+10m", real_only=True) in INSIDE
+    assert Quoted("flux cancel --states=pending", real_only=True) in INSIDE
     assert (len(OUTSIDE), len(INSIDE)) > (50, 70)
 
 

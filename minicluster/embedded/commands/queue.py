@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 from broker_config.formats import resource_set
 from minicluster.embedded.client import JSON, BrokerClient, RpcError
 from minicluster.embedded.commands import named_formats
+from minicluster.embedded.commands.configured_queues import ConfiguredQueues
 from minicluster.embedded.commands.console import Parser, fail, limit
 from minicluster.embedded.formats import headings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from broker_config.formats.resource_set import Node
 
 _LIMITS = ("nnodes", "ncores", "ngpus")
 _HEADINGS = headings(
@@ -72,7 +75,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _names(client: BrokerClient) -> list[str]:
-    return sorted(client.rpc("job-manager.queue-list")["queues"])
+    names: list[str] = client.rpc("job-manager.queue-list")["queues"]
+    return names
 
 
 def _meant(name: str | None, names: list[str]) -> Sequence[str | None]:
@@ -126,18 +130,22 @@ def _idle(client: BrokerClient, options: argparse.Namespace) -> None:
 def _list(client: BrokerClient, options: argparse.Namespace) -> None:
     layout = named_formats.chosen(options, _FORMATS, _HEADINGS)
     everything = resource_set.nodes_of(client.rpc("resource.sched-status")["all"])
-    counts = zip(_LIMITS, resource_set.counts(everything), strict=True)
-    # A job may ask for everything there is.
-    ranges = {f"limits.range.effective.{name}": f"0-{count}" for name, count in counts}
-    rows = [_row(name, _ask(client, name), ranges) for name in _meant(None, _names(client))]
+    queues = ConfiguredQueues.of(client)
+    rows = [
+        _row(name, _ask(client, name), queues.nodes(name, everything), is_default=name == queues.default)
+        for name in _meant(None, queues.names)
+    ]
     named_formats.show(layout, rows, options)
 
 
-def _row(name: str | None, answer: JSON, ranges: JSON) -> JSON:
+def _row(name: str | None, answer: JSON, nodes: Sequence[Node], *, is_default: bool) -> JSON:
     unlimited = float("inf")
+    counts = zip(_LIMITS, resource_set.counts(nodes), strict=True)
+    # A job may ask for everything there is.
+    ranges = {f"limits.range.effective.{name}": f"0-{count}" for name, count in counts}
     return {
         "queue": name or "",
-        "queuem": name or "",
+        "queuem": f"{name}*" if name and is_default else name or "",
         "enabled": "✔" if answer["enable"] else "✗",
         "started": "✔" if answer["start"] else "✗",
         "defaults.timelimit": unlimited,

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from broker_config.formats import hostlist, idset, resource_set
 from minicluster.embedded.client import JSON, BrokerClient, RpcError
 from minicluster.embedded.commands import named_formats
+from minicluster.embedded.commands.configured_queues import ConfiguredQueues
 from minicluster.embedded.commands.console import Parser, fail, note
 from minicluster.embedded.formats import headings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
     from broker_config.formats.resource_set import Node
 
@@ -92,22 +94,43 @@ def _list(client: BrokerClient, options: argparse.Namespace) -> None:
     down = {node.rank for node in sets["down"]}
     sets["up"] = [node for node in sets["all"] if node.rank not in down]
     sets["free"] = _without(sets["up"], sets["allocated"])
-    rows = [row for state in _LIST_STATES if state in wanted for row in _list_rows(state, sets[state])]
+    queues = ConfiguredQueues.of(client)
+    rows = [row for state in wanted for row in _list_rows(state, sets[state], queues, layout.names)]
     named_formats.show(layout, rows, options)
 
 
-def _list_rows(state: str, some: list[Node]) -> list[JSON]:
-    groups: dict[str, list[Node]] = {} if some else {"": []}
+def _list_rows(
+    state: str, some: list[Node], queues: ConfiguredQueues, shown: Collection[str]
+) -> Iterator[JSON]:
+    """Yield a row for each group of nodes that differ in what is shown; of no nodes, one for each queue."""
+    differing = [name for name in ("queue", "properties", "propertiesx") if name in shown and len(shown) > 1]
+    groups: dict[tuple[str, ...], list[Node]] = {}
     for node in some:
-        groups.setdefault(",".join(sorted(node.properties)), []).append(node)
-    rows = []
-    for properties, members in groups.items():
-        nodes, cores, gpus = resource_set.counts(members)
-        row = {"state": state, "queue": "", "properties": properties, "propertiesx": properties}
-        sizes = {"nnodes": nodes, "ncores": cores, "ngpus": gpus}
-        resources = {node.rank: (node.cores, node.gpus) for node in members}
-        rows.append({**row, **sizes, **_where(members), "rlist": resource_set.summary(resources)})
-    return rows
+        belongs = _belongs(node.properties, queues)
+        groups.setdefault(tuple(belongs[name] for name in differing), []).append(node)
+    for members in groups.values():
+        found = frozenset[str]().union(*(node.properties for node in members))
+        yield {"state": state, **_belongs(found, queues), **_sizes(members)}
+    if not some:
+        for queue in queues.names if "queue" in differing and queues.names else [""]:
+            yield {"state": state, "queue": queue, "properties": "", "propertiesx": "", **_sizes([])}
+
+
+def _belongs(properties: AbstractSet[str], queues: ConfiguredQueues) -> JSON:
+    """Return the queues of nodes and their properties, with and without those that are names of queues."""
+    names = sorted(properties)
+    return {
+        "queue": ",".join(queues.suiting(properties)),
+        "properties": ",".join(names),
+        "propertiesx": ",".join(name for name in names if name not in queues.names),
+    }
+
+
+def _sizes(members: list[Node]) -> JSON:
+    nodes, cores, gpus = resource_set.counts(members)
+    resources = {node.rank: (node.cores, node.gpus) for node in members}
+    rlist = resource_set.summary(resources)
+    return {"nnodes": nodes, "ncores": cores, "ngpus": gpus, **_where(members), "rlist": rlist}
 
 
 def _without(nodes: Iterable[Node], taken: Iterable[Node]) -> list[Node]:

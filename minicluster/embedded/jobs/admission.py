@@ -14,6 +14,7 @@ from minicluster.embedded import log
 from minicluster.embedded.errors import RpcError
 from minicluster.embedded.jobs.dependencies import Dependencies, DependencyTarget
 from minicluster.embedded.jobs.job import FLAGS, ActiveJob, priority_of
+from queue_policies.nodes.feasibility import infeasible
 
 if TYPE_CHECKING:
     from minicluster.embedded.jobs.active_jobs import ActiveJobs
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from minicluster.embedded.jobs.lifecycle import JobLifecycle
     from minicluster.embedded.jobs.parts import Parts
     from minicluster.embedded.ports import JSON
+    from queue_policies.nodes.pool import Pool
 
 
 def checked(spec: JSON) -> jobspec.Parsed:
@@ -30,6 +32,13 @@ def checked(spec: JSON) -> jobspec.Parsed:
         return jobspec.parse(spec)
     except JobspecError as error:
         raise RpcError(errno.EPERM, str(error)) from None
+
+
+def check_feasible(pool: Pool, parsed: jobspec.Parsed) -> None:
+    """Raise RpcError with the reason, if the job could never run on the nodes of the pool."""
+    reason = infeasible(pool, parsed.resources)
+    if reason is not None:
+        raise RpcError(errno.EINVAL, reason)
 
 
 class Admission:

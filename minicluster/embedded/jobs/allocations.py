@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, cast
 
-from broker_config.formats import resource_set
+from broker_config.formats import job_sizes, resource_set
 from broker_config.formats.job_states import JobState
 from minicluster.embedded.services import Encoded
+from queue_policies.records import Happened
 
 if TYPE_CHECKING:
     from broker_config.formats.jobspec import RequestedResources
@@ -62,6 +64,17 @@ class Allocations:
         job.ntasks = request.workers
         context = {"order": order, "size": request.workers, **resource_set.update_of(job.R or {})}
         self._log.append(job, "resource-update", context, R=encoded)
+
+    def limit(self, job: ActiveJob, expiration: float) -> None:
+        """Set when the time limit of a running job ends it (0: never); log the event `resource-update`."""
+        change = {"expiration": expiration}
+        job.R = job_sizes.updated(cast("JSON", job.R), change)
+        self._parts.store.jobs.set_resources(job.id, json.dumps(job.R, separators=(",", ":")))
+        self._log.append(job, "resource-update", change)
+        self._set_timer(job)
+        scheduler = self._parts.scheduler
+        scheduler.running[job.id] = scheduler.running[job.id]._replace(end=expiration or math.inf)
+        scheduler.changed(Happened.CLUSTER)
 
     def _set_timer(self, job: ActiveJob) -> None:
         """End the job when its time limit is over."""

@@ -1,4 +1,4 @@
-"""The requests that control jobs: submit, raise, kill, urgency, resize."""
+"""The requests that control jobs: submit, raise, kill, urgency, update, resize."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from broker_config.formats.job_states import JobState
 from minicluster.embedded.errors import RpcError
-from minicluster.embedded.jobs.admission import checked
+from minicluster.embedded.jobs.admission import check_feasible, checked
 from queue_policies.errors import OrderRefused
-from queue_policies.nodes.feasibility import infeasible
 
 if TYPE_CHECKING:
     from minicluster.embedded.jobs.job import ActiveJob
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from minicluster.embedded.services import RpcRequest
 
 JSON = dict[str, Any]
+_SECTIONS = ("attributes", "resources", "tasks")
+"""Of a jobspec: where paths of updates begin."""
 
 
 class JobControl:
@@ -42,19 +43,11 @@ class JobControl:
 
     def feasible(self, request: RpcRequest) -> JSON:
         """feasibility.check: whether a job could ever run here."""
-        parsed = checked(dict(request.need("jobspec", dict)))
-        reason = infeasible(self._parts.scheduler.pool, parsed.resources)
-        if reason is not None:
-            raise RpcError(errno.EINVAL, reason)
+        check_feasible(self._parts.scheduler.pool, checked(dict(request.need("jobspec", dict))))
         return {}
 
     def _job(self, request: RpcRequest, errnum: int, unknown: str = "unknown job id") -> ActiveJob:
-        jobid = request.need("id", int)
-        job = self._manager.active.get(jobid)
-        if job is None:
-            known = self._parts.store.jobs.jobspec(jobid) is not None
-            raise RpcError(errnum, "job is inactive" if known else unknown)
-        return job
+        return self._manager.job(request.need("id", int), RpcError(errnum, unknown), errnum)
 
     def raise_(self, request: RpcRequest) -> JSON:
         """job-manager.raise."""
@@ -94,6 +87,15 @@ class JobControl:
         old = job.urgency
         self._manager.admission.set_urgency(job, urgency)
         return {"old_urgency": old}
+
+    def update(self, request: RpcRequest) -> JSON:
+        """job-manager.update: another queue or time limit."""
+        jobid, updates = request.need("id", int), request.need("updates", dict)
+        if not all(path.partition(".")[0] in _SECTIONS for path in updates):
+            raise RpcError(errno.EINVAL, "one or more jobspec updates are invalid")
+        job = self._manager.job(jobid, RpcError(errno.ENOENT, "unknown job id"), errno.EINVAL)
+        self._manager.updates.update(job, updates)
+        return {}
 
     async def resize(self, request: RpcRequest) -> JSON:
         """minicluster-sched.resize: order a running job to have a number of workers, as a policy would.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minicluster.embedded.errors import RpcError
 from minicluster.embedded.jobs.active_jobs import ActiveJobs
 from minicluster.embedded.jobs.admission import Admission
 from minicluster.embedded.jobs.allocations import Allocations
@@ -15,12 +16,14 @@ from minicluster.embedded.jobs.commit_loop import CommitLoop
 from minicluster.embedded.jobs.decisions import Decisions
 from minicluster.embedded.jobs.job_log import JobLog
 from minicluster.embedded.jobs.job_output import JobOutput
+from minicluster.embedded.jobs.job_updates import JobUpdates
 from minicluster.embedded.jobs.launch_queue import LaunchQueue
 from minicluster.embedded.jobs.lifecycle import JobLifecycle
 from minicluster.embedded.jobs.reports import Launcher, Reports
 from minicluster.embedded.jobs.watchers import Watchers
 
 if TYPE_CHECKING:
+    from minicluster.embedded.jobs.job import ActiveJob
     from minicluster.embedded.jobs.parts import Parts
 
 
@@ -40,6 +43,16 @@ class JobManager:
         self.admission = Admission(parts, self.jobs, log, self.commits, self.lifecycle)
         allocations = Allocations(parts, log, self.lifecycle)
         self.decisions = Decisions(parts, self.jobs, log, self.commits, self.lifecycle, launches, allocations)
+        self.updates = JobUpdates(parts, self.jobs, log, self.admission, allocations)
         output = JobOutput(parts, self.jobs, self.commits, self.lifecycle)
         self.reports = Reports(self.jobs, log, self.lifecycle, self.decisions, output)
         self._launcher = Launcher(parts, launches, self.commits, self.reports)
+
+    def job(self, jobid: int, unknown: RpcError, inactive: int) -> ActiveJob:
+        """Return an active job. Raises `unknown`, or RpcError numbered `inactive` where it has ended."""
+        found = self.active.get(jobid)
+        if found is not None:
+            return found
+        if self.parts.store.jobs.jobspec(jobid) is None:
+            raise unknown
+        raise RpcError(inactive, "job is inactive")

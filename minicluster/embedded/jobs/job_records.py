@@ -24,6 +24,10 @@ class JobRecords:
         """Add a submitted job."""
         self._batch.add(job, "INSERT INTO jobs (id,userid,jobspec) VALUES (?,?,?)", (job, userid, jobspec))
 
+    def set_jobspec(self, job: int, jobspec: str) -> None:
+        """Set the jobspec of a job whose queue or time limit was changed."""
+        self._batch.add(job, "UPDATE jobs SET jobspec=? WHERE id=?", (jobspec, job))
+
     def set_resources(self, job: int, resources: str) -> None:
         """Set the R of a job that got its allocation, or whose time limit was changed."""
         self._batch.add(job, "UPDATE jobs SET R=? WHERE id=?", (resources, job))

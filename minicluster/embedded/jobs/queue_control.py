@@ -26,6 +26,11 @@ class QueueControl:
         """job-manager.queue-list: the named queues."""
         return {"queues": self._parts.queues.names()}
 
+    def config(self, _request: RpcRequest) -> JSON:
+        """config.get: the tables about queues alone."""
+        config = self._parts.config
+        return {table: config[table] for table in ("policy", "queues") if table in config}
+
     def status(self, request: RpcRequest) -> JSON:
         """job-manager.queue-status."""
         status = self._parts.queues[request.payload.get("name")].status()

@@ -1,4 +1,8 @@
-"""Queues: the anonymous one, or those named by `[queues]`. The jobs of a stopped queue wait."""
+"""Queues: the anonymous one, or those named by `[queues]`. The jobs of a stopped queue wait.
+
+A queue `requires` properties: its jobs run only on nodes that have them all. They are added to the
+constraints of a job at its submission, as Flux's ingest does, and replace those of a job that is moved there.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from broker_config.formats import constraints
+from broker_config.formats.errors import ConstraintError
 from broker_config.formats.jobspec import system_of
-from minicluster.embedded.errors import RpcError
+from minicluster.embedded.errors import ConfigurationError, RpcError
 from minicluster.embedded.settings import configured
 
 if TYPE_CHECKING:
@@ -19,15 +25,22 @@ JSON = dict[str, Any]
 
 @dataclass(slots=True)
 class JobQueue:
-    """One queue's administrative state."""
+    """One queue: what its jobs need, and its administrative state."""
 
     name: str | None
+    requires: tuple[str, ...] = ()
+    """Properties of nodes."""
     stopped: str | None = None  # the reason, "" where none was given
 
     @property
     def started(self) -> bool:
         """Whether its jobs may start."""
         return self.stopped is None
+
+    @property
+    def constraints(self) -> JSON:
+        """The constraints of a job that has none of its own (RFC 31)."""
+        return {"properties": list(self.requires)} if self.requires else {}
 
     def status(self) -> JSON:
         """Return the answer of job-manager.queue-status."""
@@ -41,8 +54,8 @@ class Queues:
     def __init__(self, config: Mapping[str, Any]) -> None:
         named = config.get("queues", {})
         self._queues: dict[str | None, JobQueue] = {
-            name: JobQueue(name, stopped="")  # as Flux: named queues begin stopped
-            for name in named
+            name: JobQueue(name, _required(name, table), "")  # as Flux: named queues begin stopped
+            for name, table in named.items()
         } or {None: JobQueue(None)}
         self.named = bool(named)
         defaults = config.get("policy", {}).get("jobspec", {}).get("defaults", {}).get("system", {})
@@ -74,7 +87,10 @@ class Queues:
             system["duration"] = self._duration
         name = system.get("queue")
         if self.named and isinstance(name, str) and name not in self._queues:
-            raise RpcError(errno.EINVAL, f"Invalid queue '{name}' specified")
+            raise RpcError(errno.EPERM, f"Invalid queue '{name}' specified")
+        queue = self._queues.get(name if isinstance(name, str) else None)
+        if queue is not None and queue.requires:
+            system["constraints"] = _with_properties(system.get("constraints"), queue)
 
     def choose(self, name: str | None, every: bool) -> Iterable[JobQueue]:
         """Return the queues of an administrative request. Raises RpcError."""
@@ -93,3 +109,30 @@ class Queues:
         for name, *_, stopped in json.loads(saved or "[]"):
             if name in self._queues:
                 self._queues[name].stopped = stopped
+
+
+def _required(name: str, table: Any) -> tuple[str, ...]:
+    """Return what a queue requires. Raises ConfigurationError."""
+    required = table.get("requires", []) if isinstance(table, dict) else None
+    problem = f"broker.toml, [queues.{name}]"
+    if not isinstance(required, list):
+        raise ConfigurationError(f'{problem}: a table is right, with properties such as requires = ["gpu"]')
+    try:
+        constraints.parse({"properties": required})
+    except ConstraintError as error:
+        raise ConfigurationError(f"{problem} requires: {error}") from None
+    return tuple(required)
+
+
+def _with_properties(given: Any, queue: JobQueue) -> Any:
+    """Return a job's own constraints, and those of its queue; what cannot be read is refused later."""
+    if given is None:
+        return queue.constraints
+    if not isinstance(given, dict):
+        return given
+    if "properties" not in given:
+        return {"and": [given, queue.constraints]}
+    own = given["properties"]
+    if not isinstance(own, list):
+        return given
+    return {**given, "properties": [*own, *(name for name in queue.requires if name not in own)]}
