@@ -15,10 +15,14 @@ from tests.restful.authorization.served_routes import documented, served
 from tests.restful.authorization.service import opened
 from tests.restful.authorization.users import Asker
 from tests.restful.identity.service import within
+from tests.restful.owasp.answer_headers import AnswerHeaders
 from tests.restful.owasp.documented_answers import DocumentedAnswers
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.restful.authorization.matrix import Case
+    from tests.restful.authorization.requests import Answer, Sent
 
 LONG = 300
 """Seconds for thousands of requests on a machine that others use."""
@@ -36,17 +40,25 @@ def test_each_route_has_its_row(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(LONG)
 def test_each_asker_gets_what_the_table_has(tmp_path: Path) -> None:
-    """And every answer is as the OpenAPI document has it (OWASP API1:2023, API3:2023)."""
+    """Every answer is as the OpenAPI document has it, with its headers (OWASP API1:2023, API3:2023, API8)."""
+    answer_headers = AnswerHeaders()
 
     async def work() -> tuple[list[str], Matrix, DocumentedAnswers]:
         async with opened(tmp_path) as here:
             documented_answers = DocumentedAnswers(here)
-            matrix = Matrix(here, Tenancy.SHARED, documented_answers.observe)
+
+            def observe(case: Case, sent: Sent, answer: Answer) -> None:
+                documented_answers.observe(case, sent, answer)
+                answer_headers.observe(case, answer)
+
+            matrix = Matrix(here, Tenancy.SHARED, observe)
             return [each async for each in matrix.mismatches()], matrix, documented_answers
 
     mismatches, matrix, documented_answers = within(work(), LONG)
     assert mismatches == []
     assert sorted(documented_answers.wrong) == []
+    assert sorted(answer_headers.wrong) == []
+    assert {200, 201, 204, 303, 401, 403, 404, 422} <= answer_headers.statuses
     assert matrix.asked > 3000
     assert len(documented_answers.checked) > 100
 

@@ -188,7 +188,7 @@ def test_what_has_no_answer_in_time_is_asked_for_again(
         return found
 
     async def work() -> tuple[list[dict[str, Any]], Any, list[dict[str, Any]]]:
-        settings = replace(FAST, clusters=replace(FAST.clusters, call_seconds=5.0))
+        settings = replace(FAST, clusters=replace(FAST.clusters, call_seconds=2.0))
         async with opened(tmp_path, spec_of(embedded), settings=settings) as here:
             monkeypatch.setattr(RpcBulk, "resubmit", slow)
             late = await results(here, studies("many-late", TOGETHER + 2), "k")

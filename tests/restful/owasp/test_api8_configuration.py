@@ -1,4 +1,7 @@
-"""API8:2023, security misconfiguration: headers, methods, names and errors."""
+"""API8:2023, security misconfiguration: headers, methods, names and errors.
+
+That every answer has its headers is seen where the matrix asks (tests/restful/authorization/test_matrix.py).
+"""
 
 from __future__ import annotations
 
@@ -22,39 +25,6 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 C = f"/v2/clusters/{SHARED}"
-EVERYWHERE = {
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-resource-policy": "same-origin",
-    "strict-transport-security": "max-age=31536000",
-}
-KEPT = {"/.well-known/jwks.json"}
-"""Whose answers others may keep for a while; and files of the page."""
-
-
-def test_every_answer_has_the_headers(tmp_path: Path) -> None:
-    """Whatever its status, and whoever asks."""
-
-    async def work() -> tuple[dict[Any, Any], int]:
-        async with opened(tmp_path) as here:
-            wrong, asked = {}, 0
-            for asker in (Asker.NONE, Asker.LOGIN, Asker.ADMIN):
-                for key in ROWS:
-                    answer = await here.ask(await sent_to(here, key, await shown(here, asker), user="alice"))
-                    asked += 1
-                    headers = answer.headers
-                    lacks = [name for name, value in EVERYWHERE.items() if headers.get(name) != value]
-                    if "no-store" not in headers["cache-control"] and key[1] not in KEPT:
-                        lacks.append("no-store")
-                    if "frame-ancestors 'none'" not in headers.get("content-security-policy", ""):
-                        lacks.append("frame-ancestors")
-                    if {"server", "x-powered-by"} & set(headers) or lacks:
-                        wrong[key, asker] = lacks
-            return wrong, asked
-
-    wrong, asked = within(work())
-    assert wrong == {}
-    assert asked > 250
 
 
 @pytest.mark.parametrize(
