@@ -1,0 +1,70 @@
+"""What all steps use."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from burst.errors import ProviderError, RetryLater
+from burst.lifecycle.states import Timeouts
+from burst.providers.provider import WantedBurst
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from burst.lead import BurstLead
+    from burst.ledger.ledger import BurstLedger
+    from burst.lifecycle.records import BurstRecord
+    from burst.providers.provider import BurstProvider
+
+T = TypeVar("T")
+
+
+class BudgetLimits(NamedTuple):
+    """What must not be exceeded, and since when what was spent counts."""
+
+    amounts: Mapping[str, int]
+    """By scope."""
+    since: float = 0.0
+
+
+@dataclass(frozen=True)
+class AdvanceContext:
+    """The ledger, providers and leads, and what is set of them."""
+
+    ledger: BurstLedger
+    installation: str
+    providers: Mapping[str, BurstProvider]
+    """By name."""
+    lead: Callable[[str], BurstLead]
+    """Returns the lead of a MiniCluster by its uid."""
+    limits: Callable[[BurstRecord], BudgetLimits] = lambda _burst: BudgetLimits({})
+    timeouts: Timeouts = field(default_factory=Timeouts)
+
+    def now(self) -> float:
+        """Return the time, in seconds since 1970."""
+        return self.ledger.now()
+
+    def provider(self, burst: BurstRecord) -> BurstProvider:
+        """Return a burst's provider. Raises RetryLater while the settings do not have it in that location."""
+        found = self.providers.get(burst.provider)
+        if found is None or found.location != burst.location:
+            where = f"{burst.provider} in {burst.location}"
+            raise RetryLater(f"the settings do not have provider {where} any more: nothing of it is deleted")
+        return found
+
+    def wanted(self, burst: BurstRecord) -> WantedBurst:
+        """Return what a provider has to know of a burst."""
+        asked = (burst.nodes, burst.machine, burst.spot, burst.until)
+        return WantedBurst(burst.label, self.installation, *asked)
+
+
+async def called(function: Callable[..., T], *arguments: object) -> T:
+    """Return what a provider's call returns, which blocks. Raises ProviderError."""
+    try:
+        return await asyncio.to_thread(function, *arguments)
+    except ProviderError:
+        raise
+    except Exception as error:
+        raise RetryLater(f"{type(error).__name__}: {error}") from error

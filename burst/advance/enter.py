@@ -1,0 +1,40 @@
+"""A burst enters a state; with the last one it is charged what it has cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from burst.advance import charges
+from burst.ledger import bursts
+from burst.lifecycle.states import BurstState
+from burst.planning import money
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from burst.advance.context import AdvanceContext
+    from burst.lifecycle.records import BurstRecord, ResourceRecord
+    from burst.lifecycle.steps import Enter
+
+
+async def enter(
+    context: AdvanceContext, burst: BurstRecord, step: Enter, resources: Sequence[ResourceRecord]
+) -> None:
+    """Enter a state, and keep the first outcome and its reason."""
+    now = context.now()
+    values: dict[str, Any] = {"state": step.state, "state_since": now, "attempts": 0, "next_try": 0.0}
+    if burst.outcome is None and step.outcome is not None:
+        values |= {"outcome": step.outcome, "reason": step.reason}
+
+    async def work(connection: AsyncConnection) -> None:
+        await bursts.change(connection, burst.id, **values)
+        text = f"{step.state}: {step.reason}" if step.reason else str(step.state)
+        if step.state is BurstState.DELETED:
+            charged = await charges.charge(connection, burst, resources, now)
+            text = f"{text}: it has cost {money.encode(charged.get(charges.ALL, 0))}"
+        await context.ledger.line(connection, burst.id, text)
+
+    await context.ledger.write(work)

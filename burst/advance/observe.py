@@ -1,0 +1,46 @@
+"""What is asked about a burst before its next step: what its state needs, and no more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from burst.advance.context import called
+from burst.errors import LeadAway
+from burst.lifecycle.records import BurstObservation
+from burst.lifecycle.states import BurstState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from burst.advance.context import AdvanceContext
+    from burst.lifecycle.records import BurstRecord, ResourceRecord, ResourceReport, SlotView
+
+_RESOURCES = {BurstState.PROVISIONING, BurstState.JOINING, BurstState.ACTIVE, BurstState.DELETING}
+_SLOT = {BurstState.JOINING, BurstState.ACTIVE, BurstState.DRAINING, BurstState.DELETING}
+
+
+async def observe(
+    context: AdvanceContext, burst: BurstRecord, resources: Sequence[ResourceRecord]
+) -> BurstObservation:
+    """Return what is known now. Raises ProviderError."""
+    begun = [each for each in resources if each.intent_at is not None and each.gone_at is None]
+    statuses = {}
+    if burst.state in _RESOURCES:
+        provider, wanted = context.provider(burst), context.wanted(burst)
+        for each in begun:
+            statuses[each.key.name] = await called(provider.get, each.key, wanted)
+    slot = await _slot(context, burst) if burst.state in _SLOT else None
+    is_gone = burst.state is BurstState.DELETING and not begun
+    return BurstObservation(statuses, slot, await _listed(context, burst) if is_gone else ())
+
+
+async def _slot(context: AdvanceContext, burst: BurstRecord) -> SlotView | None:
+    try:
+        return await context.lead(burst.cluster).view(burst.slot, burst.label)
+    except LeadAway:
+        return None
+
+
+async def _listed(context: AdvanceContext, burst: BurstRecord) -> tuple[ResourceReport, ...]:
+    listed = await called(context.provider(burst).owned, context.installation)
+    return tuple(each for each in listed if each.burst == burst.label)

@@ -1,0 +1,86 @@
+"""What anybody may ask of the service: a burst as it was planned, and the end of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from burst.errors import BurstUnknown
+from burst.ledger import bursts, jobs
+from burst.lifecycle.records import AssignedJob, BurstRecord
+from burst.lifecycle.states import OPEN
+from burst.planning.plan import scopes
+from minicluster.database import new_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from burst.ledger.ledger import BurstLedger
+    from burst.planning.records import PlannedBurst
+
+
+class JobOrigin(NamedTuple):
+    """Whose a job is, and in which queue it waits."""
+
+    user: str
+    queue: str
+
+
+class LeadIdentity(NamedTuple):
+    """A MiniCluster's uid, and the id of its instance now."""
+
+    cluster: str
+    instance: str
+
+
+async def request(
+    ledger: BurstLedger,
+    lead: LeadIdentity,
+    planned: PlannedBurst,
+    location: str,
+    origins: Mapping[int, JobOrigin],
+) -> str:
+    """Ask for a burst as it was planned; return its id. The service reserves it, or refuses it."""
+    now = ledger.now()
+    amounts = dict.fromkeys(sorted(scopes(lead.cluster, planned.provider)), planned.worst)
+    amounts |= {f"user:{user}": portion for user, portion in planned.portions.items()}
+    burst = BurstRecord(
+        id=new_id(now).lower(),
+        cluster=lead.cluster,
+        slot=planned.slot,
+        provider=planned.provider,
+        location=location,
+        machine=planned.machine,
+        nodes=planned.nodes,
+        created=now,
+        until=now + planned.until,
+        spot=planned.spot,
+        price=planned.price,
+        instance=lead.instance,
+        state_since=now,
+        amounts=amounts,
+    )
+    assigned = [AssignedJob(burst.id, job, *origins[job]) for job in planned.jobs]
+
+    async def work(connection: AsyncConnection) -> None:
+        await bursts.add(connection, burst)
+        await jobs.add(connection, assigned)
+        text = f"requested: {planned.nodes} nodes of {planned.machine} at {planned.provider}"
+        await ledger.line(connection, burst.id, text)
+
+    await ledger.request(work)
+    return burst.id
+
+
+async def stop(ledger: BurstLedger, burst: str) -> None:
+    """Ask for the end of a burst: its jobs may end, those that wait are moved back. Raises BurstUnknown."""
+
+    async def work(connection: AsyncConnection) -> None:
+        found = await bursts.by_id(connection, burst)
+        if found.state not in OPEN:
+            raise BurstUnknown(f"burst {found.label} is deleted already")
+        await bursts.change(connection, burst, stopping=True)
+        await ledger.line(connection, burst, "somebody asked to stop it")
+
+    await ledger.request(work)

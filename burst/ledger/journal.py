@@ -1,0 +1,56 @@
+"""What was done for each burst: lines are only added."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Double,
+    ForeignKey,
+    Integer,
+    String,
+    Table,
+    Text,
+    func,
+    insert,
+    select,
+)
+
+from burst.ledger.metadata import METADATA
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+JOURNAL = Table(
+    "burst_journal",
+    METADATA,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("burst", String(26), ForeignKey("burst.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("at", Double, nullable=False),
+    Column("fence", Integer, nullable=False),
+    Column("text", Text, nullable=False),
+)
+
+
+class JournalEntry(NamedTuple):
+    """A line of a burst's journal."""
+
+    at: float
+    fence: int
+    """Of the process that did it."""
+    text: str
+
+
+async def add(connection: AsyncConnection, burst: str, fence: int, text: str, now: float) -> None:
+    """Add a line, in a transaction that writes."""
+    number = (await connection.execute(select(func.coalesce(func.max(JOURNAL.c.id), 0)))).scalar_one() + 1
+    row = {"id": number, "burst": burst, "at": now, "fence": fence, "text": text}
+    await connection.execute(insert(JOURNAL).values(row))
+
+
+async def of_burst(connection: AsyncConnection, burst: str) -> list[JournalEntry]:
+    """Return the lines of a burst, the oldest first."""
+    found = select(JOURNAL).where(JOURNAL.c.burst == burst).order_by(JOURNAL.c.id)
+    return [JournalEntry(row.at, row.fence, row.text) for row in await connection.execute(found)]

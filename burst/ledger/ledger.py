@@ -1,0 +1,81 @@
+"""The ledger, open: its transactions, those of the service checked by the fence of its lease."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from burst.ledger import bursts, installation, journal, lease
+from minicluster.database import new_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import Any
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from minicluster.database import Database
+
+    LedgerWork = Callable[[AsyncConnection], Coroutine[Any, Any, "T"]]
+
+T = TypeVar("T")
+LEASE_SECONDS = 15.0
+
+
+class BurstLedger:
+    """The ledger, as one process has it."""
+
+    def __init__(self, database: Database, holder: str, now: Callable[[], float]) -> None:
+        self._database = database
+        self._holder = holder
+        self.now = now
+        """Seconds since 1970."""
+        self.fence = 0
+        """Of this process's lease; 0: it has none."""
+
+    async def acquire(self) -> None:
+        """Take the lease, or go on with it. Raises LeaseLost while another process has it."""
+
+        async def work(connection: AsyncConnection) -> int:
+            return await lease.acquire(connection, self._holder, self.now(), LEASE_SECONDS)
+
+        self.fence = await self._database.writing(work)
+
+    async def read(self, work: LedgerWork[T]) -> T:
+        """Return what a function returns that reads one state of the ledger."""
+        async with self._database.read() as connection:
+            return await work(connection)
+
+    async def write(self, work: LedgerWork[T]) -> T:
+        """Return what a function returns that has one transaction. Raises LeaseLost: nothing is written."""
+
+        async def checked(connection: AsyncConnection) -> T:
+            await lease.check(connection, self.fence)
+            return await work(connection)
+
+        return await self._database.writing(checked)
+
+    async def request(self, work: LedgerWork[T]) -> T:
+        """The same without a lease: for what anybody may ask of the service."""
+        return await self._database.writing(work)
+
+    async def note(self, burst: str, text: str, **values: Any) -> None:
+        """Set values of a burst, with a line in its journal."""
+
+        async def work(connection: AsyncConnection) -> None:
+            if values:
+                await bursts.change(connection, burst, **values)
+            await self.line(connection, burst, text)
+
+        await self.write(work)
+
+    async def line(self, connection: AsyncConnection, burst: str, text: str) -> None:
+        """Add a line to a burst's journal, in a transaction."""
+        await journal.add(connection, burst, self.fence, text, self.now())
+
+    async def installation(self) -> str:
+        """Return the id of this installation."""
+
+        async def work(connection: AsyncConnection) -> str:
+            return await installation.ensure(connection, new_id(self.now()).lower())
+
+        return await self._database.writing(work)

@@ -1,0 +1,1 @@
+"""Alembic's revisions of these tables, from the first release on."""

@@ -1,0 +1,101 @@
+"""Money: what bursts may cost at worst is reserved, and becomes what they have cost once they are deleted.
+
+A reservation is made in the transaction that takes the slot. So at each commit the sum of a scope is at most
+its budget; a burst that costs more than was expected, as its deletion hangs, uses up what others could have.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    String,
+    Table,
+    func,
+    insert,
+    select,
+    update,
+)
+
+from burst.errors import BudgetExceeded
+from burst.ledger.metadata import METADATA
+from burst.planning import money
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+RESERVATIONS = Table(
+    "burst_reservation",
+    METADATA,
+    Column("burst", String(26), ForeignKey("burst.id", ondelete="CASCADE"), primary_key=True),
+    Column("scope", String(130), primary_key=True),
+    Column("at", Double, nullable=False),
+    Column("amount", BigInteger, nullable=False),
+    Column("is_charged", Boolean, nullable=False),
+)
+Index("ix_burst_reservation_scope_at", RESERVATIONS.c.scope, RESERVATIONS.c.at)
+
+
+async def spent(connection: AsyncConnection, scope: str, since: float = 0.0) -> int:
+    """Return what the bursts since a time have reserved and been charged in a scope."""
+    total = func.coalesce(func.sum(RESERVATIONS.c.amount), 0)
+    where = (RESERVATIONS.c.scope == scope, RESERVATIONS.c.at >= since)
+    return int((await connection.execute(select(total).where(*where))).scalar_one())
+
+
+async def spent_by_user(connection: AsyncConnection, since: float = 0.0) -> dict[str, int]:
+    """Return the same for each user who has any."""
+    scope, total = RESERVATIONS.c.scope, func.sum(RESERVATIONS.c.amount)
+    where = (scope.startswith("user:"), RESERVATIONS.c.at >= since)
+    rows = await connection.execute(select(scope, total).where(*where).group_by(scope))
+    return {name.removeprefix("user:"): int(amount) for name, amount in rows}
+
+
+async def reserve(
+    connection: AsyncConnection,
+    burst: str,
+    amounts: Mapping[str, int],
+    limits: Mapping[str, int],
+    now: float,
+    since: float = 0.0,
+) -> None:
+    """ReserveSlot amounts by scope. `limits` are those of scopes that have one, from `since` on.
+
+    Raises BudgetExceeded, which names the scope: then nothing is reserved.
+    """
+    for scope, amount in amounts.items():
+        if scope not in limits:
+            continue
+        left = limits[scope] - await spent(connection, scope, since)
+        if amount > left:
+            texts = (money.encode(amount), money.encode(max(left, 0)))
+            raise BudgetExceeded(f"budget {scope}: its burst may cost {texts[0]}, and {texts[1]} is left")
+    rows = [
+        {"burst": burst, "scope": scope, "at": now, "amount": amount, "is_charged": False}
+        for scope, amount in amounts.items()
+    ]
+    await connection.execute(insert(RESERVATIONS), rows)
+
+
+async def of_burst(connection: AsyncConnection, burst: str) -> dict[str, int]:
+    """Return what is reserved for a burst, or was charged, by scope."""
+    found = select(RESERVATIONS.c.scope, RESERVATIONS.c.amount).where(RESERVATIONS.c.burst == burst)
+    return {scope: int(amount) for scope, amount in await connection.execute(found)}
+
+
+async def set_amounts(
+    connection: AsyncConnection, burst: str, amounts: Mapping[str, int], *, is_charged: bool
+) -> None:
+    """Set what a burst uses of its scopes: what it has cost (`is_charged`), or more than was reserved."""
+    for scope, amount in amounts.items():
+        where = (RESERVATIONS.c.burst == burst, RESERVATIONS.c.scope == scope)
+        values = {"amount": amount, "is_charged": is_charged}
+        await connection.execute(update(RESERVATIONS).where(*where).values(values))

@@ -1,0 +1,254 @@
+"""The state machine: what is to be done for a burst, from what the ledger has and what is observed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker_config.formats import durations, idset
+from burst.lifecycle import steps
+from burst.lifecycle.records import ResourcePhase
+from burst.lifecycle.states import BurstOutcome, BurstState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from burst.lifecycle.records import (
+        AssignedJob,
+        BurstObservation,
+        BurstRecord,
+        ResourceRecord,
+        ResourceReport,
+        SlotView,
+    )
+    from burst.lifecycle.states import Timeouts
+    from burst.lifecycle.steps import BurstStep
+
+
+class Life(NamedTuple):
+    """Everything that decides what is done next."""
+
+    burst: BurstRecord
+    resources: Sequence[ResourceRecord]
+    """In the order in which they are made."""
+    jobs: Sequence[AssignedJob]
+    observed: BurstObservation
+    now: float
+    timeouts: Timeouts
+
+    @property
+    def ranks(self) -> frozenset[int]:
+        """The ranks of the slot that it has."""
+        return frozenset(range(self.burst.nodes))
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the state's deadline is over."""
+        limit = self.timeouts.of(self.burst.state)
+        return limit is not None and self.now - self.burst.state_since >= limit
+
+    def status(self, resource: ResourceRecord) -> ResourceReport | None:
+        """Return what the provider reports of a resource."""
+        return self.observed.resources.get(resource.key.name)
+
+
+def next_step(life: Life) -> BurstStep:
+    """Return what is to be done now: the first thing that the state's function yields.
+
+    It is at most one call or one write; after it everything is observed anew.
+    """
+    return next(_STEPS[life.burst.state](life))
+
+
+def _requested(_life: Life) -> Iterator[BurstStep]:
+    yield steps.ReserveSlot()
+
+
+def _planned(life: Life) -> Iterator[BurstStep]:
+    yield from _given_up(life, "its resources were not begun in time")
+    yield steps.Intend(life.resources[0])
+
+
+def _provisioning(life: Life) -> Iterator[BurstStep]:
+    yield from _given_up(life, "its resources were not ready in {}")
+    for resource in life.resources:
+        if resource.intent_at is None:
+            yield steps.Intend(resource)
+        status = life.status(resource)
+        if status is None or status.phase is ResourcePhase.ABSENT:
+            yield steps.Create(resource)
+            return
+        yield from _lost(life, resource, (ResourcePhase.BROKEN, ResourcePhase.GOING))
+        if resource.made_at is None:
+            yield steps.NoteMade(resource)
+        if status.phase is ResourcePhase.COMING:
+            yield steps.Wait(f"{resource.key.kind} {resource.key.name} is being made")
+    yield steps.Enter(BurstState.JOINING)
+
+
+def _joining(life: Life) -> Iterator[BurstStep]:
+    slot = life.observed.slot
+    yield from _given_up(life, "{} of {} nodes joined in {}".format(*_joined(life), "{}"))
+    for resource in life.resources:
+        yield from _lost(life, resource, _NOT_THERE)
+    if slot is None:
+        yield steps.Wait("the lead does not answer")
+        return
+    yield from _another_instance(life, slot)
+    if missing := life.ranks - slot.online:
+        yield steps.Wait(f"ranks {idset.encode(missing)} have not joined")
+    for rank in sorted(life.ranks & slot.probes.keys()):
+        if error := slot.probes[rank].error:
+            yield steps.Enter(
+                BurstState.DELETING, BurstOutcome.FAILED, f"jobs do not run on rank {rank}: {error}"
+            )
+    if untried := (life.ranks - slot.probes.keys()) | (life.ranks & slot.drained):
+        yield steps.Probe(tuple(sorted(untried)))
+    if not all(slot.probes[rank].done for rank in life.ranks):
+        yield steps.Wait("jobs that try the ranks have not ended")
+    yield steps.Enter(BurstState.ACTIVE)
+
+
+def _active(life: Life) -> Iterator[BurstStep]:
+    burst, slot = life.burst, life.observed.slot
+    if burst.stopping:
+        yield steps.Enter(BurstState.DRAINING, BurstOutcome.STOPPED, "somebody stopped it")
+    if life.now >= burst.until:
+        yield steps.Enter(BurstState.DRAINING, BurstOutcome.EXPIRED, "its time is over")
+    for resource in life.resources:
+        yield from _lost(life, resource, _NOT_THERE, BurstState.DRAINING)
+    if slot is None:
+        yield steps.Wait("the lead does not answer")
+        return
+    yield from _another_instance(life, slot)
+    silent = [since for rank, since in slot.unresponsive.items() if rank in life.ranks]
+    if len(silent) == burst.nodes and life.now - max(silent) >= life.timeouts.lost:
+        span = durations.encode(life.timeouts.lost)
+        yield steps.Enter(BurstState.DRAINING, BurstOutcome.FAILED, f"none of its ranks answered for {span}")
+    if unmoved := [each.job for each in life.jobs if each.moved_at is None and not each.outcome]:
+        yield steps.Assign(tuple(unmoved))
+    if not slot.started:
+        yield steps.OpenQueue()
+    yield from _idle(life, slot)
+
+
+def _idle(life: Life, slot: SlotView) -> Iterator[BurstStep]:
+    since = life.burst.idle_since
+    if slot.pending or slot.running:
+        if since is not None:
+            yield steps.NoteIdle(None)
+        yield steps.Wait("its jobs run")
+        return
+    if since is None:
+        yield steps.NoteIdle(life.now)
+        return
+    if life.now - since >= life.timeouts.idle:
+        yield steps.Enter(BurstState.DRAINING, BurstOutcome.SUCCEEDED, "it has nothing to do")
+    yield steps.Wait("it has nothing to do")
+
+
+def _draining(life: Life) -> Iterator[BurstStep]:
+    slot = life.observed.slot
+    late = steps.Enter(BurstState.DELETING, reason=f"jobs ran on after {_limit(life)}")
+    if slot is None:
+        yield late if life.is_late else steps.Wait("the lead does not answer")
+        return
+    yield from _another_instance(life, slot)
+    if slot.started or slot.pending or (life.ranks & slot.online) - slot.drained:
+        yield steps.Close(tuple(sorted(slot.pending)))
+    if slot.running and life.is_late:
+        yield steps.Restart(tuple(sorted(slot.running)))
+        return
+    if slot.running:
+        yield steps.Wait("its jobs have not ended")
+    yield steps.Enter(BurstState.DELETING)
+
+
+def _deleting(life: Life) -> Iterator[BurstStep]:
+    slot = life.observed.slot
+    # Where its lead did not answer while it was drained: it may answer now.
+    if slot is not None and slot.instance == life.burst.instance and (slot.started or slot.pending):
+        yield steps.Close(tuple(sorted(slot.pending)))
+    for resource in reversed(life.resources):
+        if resource.intent_at is None or resource.gone_at is not None:
+            continue
+        status = life.status(resource)
+        if status is None:
+            yield steps.Wait("its provider was not asked")
+            return
+        if status.phase is ResourcePhase.ABSENT:
+            yield steps.NoteGone(resource)
+        if resource.made_at is None:
+            yield steps.NoteMade(resource)
+        if status.phase is ResourcePhase.GOING:
+            yield steps.Wait(f"{resource.key.kind} {resource.key.name} is being deleted")
+        yield steps.Delete(resource.key)
+    yield from _verified(life)
+
+
+def _verified(life: Life) -> Iterator[BurstStep]:
+    """Yield what makes it certain that nothing is left: two listings that have nothing of it."""
+    since = life.burst.empty_since
+    if life.observed.listed:
+        if since is not None:
+            yield steps.NoteEmpty(None)
+        left = life.observed.listed[0]
+        if left.phase is ResourcePhase.GOING:
+            yield steps.Wait(f"{left.key.kind} {left.key.name} is being deleted")
+        yield steps.Delete(left.key)
+    if since is None:
+        yield steps.NoteEmpty(life.now)
+        return
+    if life.now - since < life.timeouts.verified:
+        yield steps.Wait("its provider is asked once more whether nothing is left")
+    yield steps.Enter(BurstState.DELETED)
+
+
+_NOT_THERE = (ResourcePhase.ABSENT, ResourcePhase.BROKEN, ResourcePhase.GOING)
+
+
+def _lost(
+    life: Life,
+    resource: ResourceRecord,
+    phases: Sequence[ResourcePhase],
+    state: BurstState = BurstState.DELETING,
+) -> Iterator[BurstStep]:
+    """Yield the end of a burst whose resource is in one of these phases."""
+    status = life.status(resource)
+    if status is not None and status.phase in phases:
+        why = f": {status.reason}" if status.reason else ""
+        what = f"{resource.key.kind} {resource.key.name} is {status.phase.value}{why}"
+        yield steps.Enter(state, BurstOutcome.FAILED, what)
+
+
+def _another_instance(life: Life, slot: SlotView) -> Iterator[BurstStep]:
+    if slot.instance != life.burst.instance:
+        reason = "the lead has begun anew, and does not know its jobs"
+        yield steps.Enter(BurstState.DELETING, BurstOutcome.FAILED, reason)
+
+
+def _given_up(life: Life, reason: str) -> Iterator[BurstStep]:
+    """Yield the end of a burst that somebody stopped, or that is late, before it has jobs."""
+    if life.burst.stopping:
+        yield steps.Enter(BurstState.DELETING, BurstOutcome.STOPPED, "somebody stopped it")
+    if life.is_late:
+        yield steps.Enter(BurstState.DELETING, BurstOutcome.FAILED, reason.format(_limit(life)))
+
+
+def _limit(life: Life) -> str:
+    return durations.encode(life.timeouts.of(life.burst.state) or 0.0)
+
+
+def _joined(life: Life) -> tuple[int, int]:
+    slot = life.observed.slot
+    return len(life.ranks & slot.online) if slot is not None else 0, life.burst.nodes
+
+
+_STEPS: dict[BurstState, Callable[[Life], Iterator[BurstStep]]] = {
+    BurstState.REQUESTED: _requested,
+    BurstState.PLANNED: _planned,
+    BurstState.PROVISIONING: _provisioning,
+    BurstState.JOINING: _joining,
+    BurstState.ACTIVE: _active,
+    BurstState.DRAINING: _draining,
+    BurstState.DELETING: _deleting,
+}

@@ -1,0 +1,116 @@
+"""What may be done for a burst next. Each may be repeated: it has the same effect once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from burst.lifecycle.records import ResourceKey, ResourceRecord
+    from burst.lifecycle.states import BurstOutcome, BurstState
+
+
+class Wait(NamedTuple):
+    """Nothing: something else has to happen first."""
+
+    reason: str
+
+
+class Enter(NamedTuple):
+    """Enter a state; with an outcome, unless it has one."""
+
+    state: BurstState
+    outcome: BurstOutcome | None = None
+    reason: str = ""
+
+
+class ReserveSlot(NamedTuple):
+    """Take the slot and the money, and give the resources their names."""
+
+
+class Intend(NamedTuple):
+    """Write that a resource is about to be made."""
+
+    resource: ResourceRecord
+
+
+class Create(NamedTuple):
+    """Make a resource."""
+
+    resource: ResourceRecord
+
+
+class NoteMade(NamedTuple):
+    """Write that a resource is there: from now on it costs money."""
+
+    resource: ResourceRecord
+
+
+class Probe(NamedTuple):
+    """Undrain ranks of the slot, and try a job on each."""
+
+    ranks: tuple[int, ...]
+
+
+class Assign(NamedTuple):
+    """Move jobs into the queue of the burst."""
+
+    jobs: tuple[int, ...]
+
+
+class OpenQueue(NamedTuple):
+    """Start the queue of the burst."""
+
+
+class NoteIdle(NamedTuple):
+    """Write since when the burst has nothing to do; or that it has."""
+
+    since: float | None
+
+
+class Close(NamedTuple):
+    """Stop the queue, drain the ranks, and move waiting jobs back."""
+
+    jobs: tuple[int, ...]
+
+
+class Restart(NamedTuple):
+    """Have jobs that still run restarted elsewhere."""
+
+    jobs: tuple[int, ...]
+
+
+class Delete(NamedTuple):
+    """Delete a resource."""
+
+    key: ResourceKey
+
+
+class NoteGone(NamedTuple):
+    """Write that a resource is not there any more: it costs nothing from now on."""
+
+    resource: ResourceRecord
+
+
+class NoteEmpty(NamedTuple):
+    """Write since when listings have nothing of the burst; or that one has."""
+
+    since: float | None
+
+
+BurstStep: TypeAlias = (
+    Wait
+    | Enter
+    | ReserveSlot
+    | Intend
+    | Create
+    | NoteMade
+    | Probe
+    | Assign
+    | OpenQueue
+    | NoteIdle
+    | Close
+    | Restart
+    | Delete
+    | NoteGone
+    | NoteEmpty
+)

@@ -1,0 +1,187 @@
+"""The plan: which bursts would be made now, for which jobs, at what cost, and why other jobs are left out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from broker_config.formats import durations
+from burst.planning import money
+from burst.planning.ordering import ordered
+from burst.planning.packing import PackedJob, least_nodes, makespan, nodes_of
+from burst.planning.records import BurstPlan, LeftOut, PlannedBurst
+from burst.planning.selection import is_burstable, limit_of, obstacle, provider_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from burst.planning.records import BurstableJob, BurstPlanRequest, BurstSlot, Offer
+
+NO_SLOT = "every slot has a burst already"
+NEXT = "other jobs take all of this plan's bursts: it is planned again when one has ended"
+
+
+def plan(request: BurstPlanRequest) -> BurstPlan:
+    """Return the bursts that would be made, each in a slot of its own, the cheapest that holds its jobs."""
+    reasons: dict[int, str] = {}
+    waiting: list[BurstableJob] = []
+    for job in filter(is_burstable, request.jobs):
+        reasons[job.id] = obstacle(job, request.selection, request.now)
+        if not reasons[job.id]:
+            waiting.append(job)
+    waiting = ordered(waiting)
+    bursts: list[PlannedBurst] = []
+    for slot in request.slots:
+        found = _cheapest(request, slot, waiting, bursts, reasons)
+        if found is not None:
+            bursts.append(found)
+            waiting = [job for job in waiting if job.id not in found.jobs]
+    planned = {job for burst in bursts for job in burst.jobs}
+    left_out = [
+        LeftOut(job, reason or (NEXT if request.slots else NO_SLOT))
+        for job, reason in reasons.items()
+        if job not in planned
+    ]
+    return BurstPlan(tuple(bursts), tuple(left_out))
+
+
+def scopes(cluster: str, provider: str) -> set[str]:
+    """Return the scopes of budgets that a burst uses as a whole; its users have their portions besides."""
+    return {"all", f"cluster:{cluster}", f"provider:{provider}"}
+
+
+def digest(planned: BurstPlan) -> str:
+    """Return what identifies the bursts of a plan: who applies it names this."""
+    text = json.dumps([each._asdict() for each in planned.bursts], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _cheapest(
+    request: BurstPlanRequest,
+    slot: BurstSlot,
+    waiting: Sequence[BurstableJob],
+    before: Sequence[PlannedBurst],
+    reasons: dict[int, str],
+) -> PlannedBurst | None:
+    """Return the cheapest burst of the first job that a slot can have; note why jobs before it have none."""
+    for number, first in enumerate(waiting):
+        found: list[PlannedBurst] = []
+        for offer in request.offers:
+            attempt = _Attempt(request, slot, offer, tuple(before))
+            reason = attempt.obstacle(first) or attempt.obstacle_of_cost(first)
+            if reason:
+                reasons[first.id] = reason
+            else:
+                found.append(attempt.filled(waiting[number:]))
+        if found:
+            return min(found, key=lambda burst: (burst.worst, burst.ready, burst.provider, burst.machine))
+        if not request.offers:
+            reasons[first.id] = "no provider has machines"
+    return None
+
+
+class _Attempt(NamedTuple):
+    """A burst in a slot, of one kind of machine."""
+
+    request: BurstPlanRequest
+    slot: BurstSlot
+    offer: Offer
+    before: tuple[PlannedBurst, ...]
+    """The bursts that this plan has already."""
+
+    @property
+    def most(self) -> int:
+        return min(self.slot.size, self.offer.most)
+
+    def obstacle(self, job: BurstableJob) -> str:
+        """Return why a job cannot be in it, whatever it costs; empty if it can."""
+        wanted, offer, shape = provider_of(job), self.offer, self.slot.shape
+        if wanted not in {None, offer.provider}:
+            known = {each.provider for each in self.request.offers}
+            return f"it asks for provider {wanted}" + ("" if wanted in known else ", which is not there")
+        if not offer.shape.holds(shape):
+            return f"{offer.provider} has no machine for nodes of {shape.cores} cores and {shape.gpus} GPUs"
+        nodes = nodes_of(job.request, shape)
+        if nodes is None:
+            return f"it does not fit on nodes of {shape.cores} cores and {shape.gpus} GPUs"
+        if nodes > self.most:
+            return f"it needs {nodes} nodes, and slot {self.slot.name} has {self.most} of {offer.provider}"
+        limit, window = limit_of(job, self.request.selection), self.request.durations.window
+        if limit > window:
+            spans = (durations.encode(limit), durations.encode(window))
+            return "its time limit of {} is more than the {} that a burst may take".format(*spans)
+        return ""
+
+    def obstacle_of_cost(self, job: BurstableJob) -> str:
+        """Return why a burst for this job alone cannot be paid; empty if it can."""
+        burst = self._burst([job])
+        return "" if burst is None else next(self._exceeded(burst), "")
+
+    def filled(self, jobs: Sequence[BurstableJob]) -> PlannedBurst:
+        """Return the burst with as many of the jobs as it has room and money for; the first one fits."""
+        taken, best = [jobs[0]], cast("PlannedBurst", self._burst(jobs[:1]))
+        for job in jobs[1:]:
+            if self.obstacle(job):
+                continue
+            burst = self._burst([*taken, job])
+            if burst is not None and next(self._exceeded(burst), None) is None:
+                taken.append(job)
+                best = burst
+        return best
+
+    def _burst(self, jobs: Sequence[BurstableJob]) -> PlannedBurst | None:
+        """Return the burst of these jobs; None if they are too many for one."""
+        limits, offer = self.request.durations, self.offer
+        tasks = [self._task(job) for job in jobs]
+        nodes = least_nodes(tasks, self.most, limits.window)
+        if nodes is None:
+            return None
+        computing = makespan(tasks, nodes)
+        until = limits.provisioning + limits.joining + computing
+        seconds = until + limits.draining + limits.deleting
+        worst = money.cost(offer.price, nodes, seconds)
+        weights: dict[str, int] = {}
+        for job, task in zip(jobs, tasks, strict=True):
+            weights[job.user] = weights.get(job.user, 0) + round(1000 * task.nodes * task.seconds)
+        return PlannedBurst(
+            slot=self.slot.name,
+            provider=offer.provider,
+            machine=offer.machine,
+            spot=offer.spot,
+            nodes=nodes,
+            price=offer.price,
+            jobs=tuple(job.id for job in jobs),
+            ready=offer.ready,
+            until=until,
+            seconds=seconds,
+            worst=worst,
+            likely=money.cost(offer.price, nodes, offer.ready + computing),
+            portions=money.portions(worst, weights),
+        )
+
+    def _task(self, job: BurstableJob) -> PackedJob:
+        nodes = cast("int", nodes_of(job.request, self.slot.shape))  # `obstacle` let it through
+        return PackedJob(nodes, limit_of(job, self.request.selection))
+
+    def _exceeded(self, burst: PlannedBurst) -> Iterator[str]:
+        """Yield each budget that the burst would exceed, with what is left of it."""
+        for budget in self.request.budgets:
+            if budget.scope in scopes(self.request.cluster, burst.provider):
+                yield from _beyond(budget.scope, budget.left - self._planned(budget.scope), burst.worst)
+        if self.request.per_user is not None:
+            for user, portion in burst.portions.items():
+                planned = sum(each.portions.get(user, 0) for each in self.before)
+                left = self.request.per_user - self.request.spent.get(user, 0) - planned
+                yield from _beyond(f"user:{user}", left, portion)
+
+    def _planned(self, scope: str) -> int:
+        """Return what this plan's bursts so far would reserve of a budget."""
+        cluster = self.request.cluster
+        return sum(each.worst for each in self.before if scope in scopes(cluster, each.provider))
+
+
+def _beyond(scope: str, left: int, wanted: int) -> Iterator[str]:
+    if wanted > left:
+        amounts = (money.encode(wanted), money.encode(max(left, 0)))
+        yield f"budget {scope}: its burst may cost {amounts[0]}, and {amounts[1]} is left"

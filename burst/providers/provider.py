@@ -1,0 +1,62 @@
+"""The interface of a provider: five calls, each of which may be repeated.
+
+They block, and are called in threads. Each raises ProviderError; any other exception, as of a lost
+connection, is taken for one that may succeed later. A call that raised may have taken effect all the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from burst.lifecycle.records import ResourceKey, ResourceReport
+    from burst.planning.records import Offer
+
+
+class WantedBurst(NamedTuple):
+    """What a provider has to know of a burst."""
+
+    label: str
+    """Short, lower case: resources are named and labelled by it."""
+    installation: str
+    """Who makes it: a further label."""
+    nodes: int
+    machine: str
+    spot: bool
+    until: float
+    """In seconds since 1970: what can end by itself ends then, even if nobody is left to end it."""
+
+
+class BurstProvider(Protocol):
+    """Makes machines in one location."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the settings."""
+
+    @property
+    def location(self) -> str:
+        """Where it makes them: account and region, cluster and namespace."""
+
+    def offers(self) -> Sequence[Offer]:
+        """Return the machines that it has. This makes no call."""
+
+    def resources(self, wanted: WantedBurst) -> Sequence[ResourceKey]:
+        """Return what it would make, in that order: each once the one before is ready. This makes no call."""
+
+    def create(self, key: ResourceKey, token: str, wanted: WantedBurst) -> None:
+        """Make a resource, unless it is there. The token is the same whenever it is asked again.
+
+        Raises NameTaken if something that is not of this burst has the name.
+        """
+
+    def get(self, key: ResourceKey, wanted: WantedBurst) -> ResourceReport:
+        """Return the status of a resource; one of somebody else's is absent."""
+
+    def delete(self, key: ResourceKey, wanted: WantedBurst) -> None:
+        """Begin to delete a resource. One that is absent, or not of this burst, is left alone."""
+
+    def owned(self, installation: str) -> Iterable[ResourceReport]:
+        """List everything in the location that an installation has made, whatever it was made for."""

@@ -1,0 +1,107 @@
+"""Everything that providers list is compared with the ledger: what belongs to no burst is deleted.
+
+It is the second line of defence: for what was made by a call whose effect came long after it was given up,
+and for what is left of a ledger that was lost.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from burst.advance.context import called
+from burst.errors import ProviderError
+from burst.ledger import bursts, locations
+from burst.lifecycle.records import ResourcePhase
+from burst.providers.provider import WantedBurst
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from burst.advance.context import AdvanceContext
+    from burst.ledger.locations import UsedLocation
+    from burst.lifecycle.records import ResourceReport
+    from burst.providers.provider import BurstProvider
+
+ORPHAN_SECONDS = 120.0
+"""Seconds for which something unknown is left alone: listings and clocks differ."""
+
+
+class Swept(NamedTuple):
+    """What became of something that no burst has."""
+
+    provider: str
+    status: ResourceReport
+    action: str
+    """`young`, `going`, `deleted`, `would be deleted`, or why it was not."""
+
+
+class SweepReport(NamedTuple):
+    """What a sweep has found."""
+
+    orphans: tuple[Swept, ...]
+    unswept: tuple[str, ...]
+    """Locations that were not swept, each with the reason."""
+
+
+async def sweep(context: AdvanceContext, *, is_dry: bool = False) -> SweepReport:
+    """Sweep all locations ever used, and those of the settings. Raises LeaseLost and DatabaseError."""
+    used = await context.ledger.read(locations.used)
+    known = {(each.provider, each.location): each for each in used}
+    for provider in context.providers.values():
+        known.setdefault((provider.name, provider.location), None)  # type: ignore[arg-type]
+    orphans: list[Swept] = []
+    unswept: list[str] = []
+    for (name, location), record in known.items():
+        found = context.providers.get(name)
+        if found is None or found.location != location:
+            unswept.append(f"{name} in {location}: the settings do not have it any more")
+            continue
+        try:
+            swept = await _sweep(context, found, is_dry=is_dry)
+        except ProviderError as error:
+            unswept.append(f"{name} in {location}: {error}")
+            continue
+        orphans += swept
+        if record is not None and not is_dry:
+            await _note(context, record, is_empty=not swept)
+    return SweepReport(tuple(orphans), tuple(unswept))
+
+
+async def _sweep(context: AdvanceContext, provider: BurstProvider, *, is_dry: bool) -> list[Swept]:
+    listed = list(await called(provider.owned, context.installation))
+    # Read after the listing: the row of each burst was there before anything of it could be listed.
+    labels = {each.label for each in await context.ledger.read(bursts.opened)}
+    return [
+        Swept(provider.name, status, await _orphan(context, provider, status, is_dry=is_dry))
+        for status in listed
+        if status.burst not in labels and status.installation == context.installation
+    ]
+
+
+async def _orphan(
+    context: AdvanceContext, provider: BurstProvider, status: ResourceReport, *, is_dry: bool
+) -> str:
+    """Delete something that no burst has; return what was done."""
+    if status.phase is ResourcePhase.GOING:
+        return "going"
+    if context.now() - status.since < ORPHAN_SECONDS:
+        return "young"
+    if is_dry:
+        return "would be deleted"
+    wanted = WantedBurst(status.burst, status.installation, status.key.nodes, "", spot=False, until=0.0)
+    try:
+        await called(provider.delete, status.key, wanted)
+    except ProviderError as error:
+        return f"not deleted: {error}"
+    return "deleted"
+
+
+async def _note(context: AdvanceContext, used: UsedLocation, *, is_empty: bool) -> None:
+    since = (used.empty_since or context.now()) if is_empty else None
+    if since == used.empty_since:
+        return
+
+    async def work(connection: AsyncConnection) -> None:
+        await locations.note_empty(connection, used.provider, used.location, since)
+
+    await context.ledger.write(work)

@@ -1,0 +1,137 @@
+"""What no burst has is found and deleted, and nothing else is."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from burst.errors import AccessDenied
+from burst.ledger import locations
+from burst.lifecycle.records import ResourceKey
+from burst.providers.memory import NODES, Fault
+from burst.providers.provider import WantedBurst
+from burst.sweep import ORPHAN_SECONDS, SweepReport, sweep
+from tests.burst.life.world import World, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+
+def swept(scenario: Callable[[World], Coroutine[Any, Any, Any]]) -> Any:
+    """Run a scenario in a world with a service."""
+
+    async def work() -> Any:
+        async with opened() as world:
+            await world.tick()
+            return await scenario(world)
+
+    return asyncio.run(work())
+
+
+def leave(world: World, name: str, installation: str = "here") -> None:
+    """Make something that no burst has."""
+    wanted = WantedBurst(name, installation, 1, "c8", spot=False, until=0.0)
+    world.cloud.add(ResourceKey(NODES, name, 1), wanted, 0)
+
+
+def actions(report: SweepReport) -> list[tuple[str, str]]:
+    return [(each.status.key.name, each.action) for each in report.orphans]
+
+
+def test_what_no_burst_has_is_deleted_once_it_is_old_enough() -> None:
+    async def scenario(world: World) -> None:
+        leave(world, "mcb-lost")
+        assert actions(await sweep(world.context)) == [("mcb-lost", "young")]
+        world.now += ORPHAN_SECONDS
+        assert actions(await sweep(world.context, is_dry=True)) == [("mcb-lost", "would be deleted")]
+        assert actions(await sweep(world.context)) == [("mcb-lost", "deleted")]
+        assert actions(await sweep(world.context)) == [("mcb-lost", "going")]
+        world.now += 10.0
+        assert actions(await sweep(world.context)) == []
+        assert world.cloud.there() == []
+
+    swept(scenario)
+
+
+def test_what_another_installation_has_is_never_touched() -> None:
+    async def scenario(world: World) -> None:
+        leave(world, "mcb-other", "there")
+        world.now += 10 * ORPHAN_SECONDS
+        assert actions(await sweep(world.context)) == []
+        assert len(world.cloud.there()) == 1
+
+    swept(scenario)
+
+
+def test_what_a_burst_has_is_left_to_it() -> None:
+    async def scenario(world: World) -> None:
+        await world.request(3, seconds=1000.0)
+        await world.run(until="active")
+        world.now += 2 * ORPHAN_SECONDS
+        assert actions(await sweep(world.context)) == []
+
+    swept(scenario)
+
+
+def test_a_ledger_that_was_lost_leaves_nothing_behind() -> None:
+    """Another one, which has the installation's id, finds everything by its labels."""
+
+    async def scenario(world: World) -> None:
+        await world.request(3, seconds=1000.0)
+        await world.run(until="active")
+        async with opened() as other:
+            other.cloud = world.cloud
+            other.now = world.now + ORPHAN_SECONDS
+            other.begin()
+            world.now = other.now
+            await other.service.tick()
+            assert other.service.report is not None
+            assert sorted(action for _, action in actions(other.service.report)) == ["deleted", "deleted"]
+
+    swept(scenario)
+
+
+def test_a_location_that_cannot_be_listed_is_named() -> None:
+    async def scenario(world: World) -> None:
+        await world.request(3)
+        await world.run()
+        world.cloud.fail("list", Fault(AccessDenied("the token has expired")))
+        report = await sweep(world.context)
+        assert report.unswept == ("memory in memory-1: the token has expired",)
+        providers: Any = world.context.providers
+        del providers["memory"]
+        report = await sweep(world.context)
+        assert report.unswept == ("memory in memory-1: the settings do not have it any more",)
+
+    swept(scenario)
+
+
+def test_an_orphan_that_cannot_be_deleted_is_named_and_tried_again() -> None:
+    async def scenario(world: World) -> None:
+        leave(world, "mcb-lost")
+        world.now += ORPHAN_SECONDS
+        world.cloud.fail("delete", Fault(AccessDenied("no right to delete")))
+        assert actions(await sweep(world.context)) == [("mcb-lost", "not deleted: no right to delete")]
+        assert actions(await sweep(world.context)) == [("mcb-lost", "deleted")]
+
+    swept(scenario)
+
+
+def test_since_when_a_location_is_empty_is_remembered() -> None:
+    async def scenario(world: World) -> None:
+        await world.request(3)
+        await world.run()
+        [found] = await world.ledger.read(locations.used)
+        assert (found.provider, found.location) == ("memory", "memory-1")
+        await sweep(world.context)
+        [empty] = await world.ledger.read(locations.used)
+        assert empty.empty_since is not None
+        world.now += 60.0
+        await sweep(world.context)
+        assert await world.ledger.read(locations.used) == [empty]
+        leave(world, "mcb-lost")
+        await sweep(world.context)
+        [used] = await world.ledger.read(locations.used)
+        assert used.empty_since is None
+
+    swept(scenario)
