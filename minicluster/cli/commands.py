@@ -33,7 +33,7 @@ PANELS = {
         *("run", "up", "list", "status", "top", "scale"),
         *("suspend", "resume", "shell", "logs", "down"),
     ),
-    "Jobs": ("submit", "jobs", "attach", "wait", "urgency", "resize", "cancel"),
+    "Jobs": ("submit", "jobs", "attach", "wait", "urgency", "update", "resize", "cancel"),
     "Servers": ("serve", "login", "logout", "tokens", "users", "quotas"),
     "Documents": ("init", "validate", "explain", "render"),
     "Simulation": ("policies", "simulate"),

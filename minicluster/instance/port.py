@@ -168,6 +168,12 @@ class JobQueues(Protocol):
     def start(self, name: str = "") -> None:
         """Start jobs again; without a name in every queue."""
 
+    def update(self, jobid: int, *, queue: str = "", duration: float | None = None) -> None:
+        """Move a pending job to another queue, or set a job's time limit, in seconds (0: none).
+
+        The job keeps its id. Raises JobNotFound, JobInactive.
+        """
+
     def wait_idle(self, timeout: float | None = None) -> int:
         """Wait until no job holds resources; return how many are pending. Raises WaitTimeout (seconds)."""
 

@@ -14,7 +14,7 @@ from minicluster.instance.links.shared import SharedLinks
 from minicluster.instance.links.user import of_user
 from minicluster.instance.records import Broker, QueueStats, QueueStatus, Resources
 from minicluster.instance.rpc_bulk import RpcBulk
-from minicluster.instance.rpc_jobs import RpcJobs
+from minicluster.instance.rpc_jobs import RpcJobs, steer
 from minicluster.instance.rpc_overview import RpcOverview
 
 if TYPE_CHECKING:
@@ -106,6 +106,12 @@ class RpcQueues:
     def _start_queue(self, name: str, **payload: Any) -> None:
         which = {"name": name, "all": False} if name else {"all": True}
         self._links.rpc("job-manager.queue-start", {**payload, **which})
+
+    def update(self, jobid: int, *, queue: str = "", duration: float | None = None) -> None:
+        """Move a job to another queue, or set its time limit."""
+        updates: dict[str, Any] = {"attributes.system.queue": queue} if queue else {}
+        updates |= {} if duration is None else {"attributes.system.duration": float(duration)}
+        steer(self._links, "job-manager.update", jobid, updates=updates)
 
     def wait_idle(self, timeout: float | None = None) -> int:
         """Wait until no job holds resources."""

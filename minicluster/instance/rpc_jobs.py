@@ -114,15 +114,15 @@ class RpcJobs:
     def raise_exception(self, jobid: int, kind: str, severity: int = 0, note: str = "") -> None:
         """Raise an exception on a job."""
         words = {"note": note} if note else {}
-        _steer(self._links, "job-manager.raise", jobid, type=kind, severity=severity, **words)
+        steer(self._links, "job-manager.raise", jobid, type=kind, severity=severity, **words)
 
     def kill(self, jobid: int, signum: int) -> None:
         """Send a signal to every task."""
-        _steer(self._links, "job-manager.kill", jobid, signum=signum)
+        steer(self._links, "job-manager.kill", jobid, signum=signum)
 
     def set_urgency(self, jobid: int, urgency: int) -> int:
         """Set a pending job's urgency."""
-        return int(_steer(self._links, "job-manager.urgency", jobid, urgency=urgency)["old_urgency"])
+        return int(steer(self._links, "job-manager.urgency", jobid, urgency=urgency)["old_urgency"])
 
     def resize(self, jobid: int, workers: int, *, wait: bool = True) -> int:
         """Order a malleable job to have a number of workers."""
@@ -195,7 +195,8 @@ def _job(links: SharedLinks, wanted: JSON, timeout: float | None) -> Job:
     return wire.job(entry, user_of(spec))
 
 
-def _steer(links: SharedLinks, topic: str, jobid: int, **payload: Any) -> JSON:
+def steer(links: SharedLinks, topic: str, jobid: int, **payload: Any) -> JSON:
+    """Return the answer to a request about a job. Raises JobNotFound, JobInactive."""
     _check(jobid)
     try:
         return links.rpc(topic, {"id": jobid, **payload})

@@ -63,6 +63,7 @@ PURPOSES: Mapping[str, Purpose] = {
                     "job-manager.raise",
                     "job-manager.raiseall",
                     "job-manager.kill",
+                    "job-manager.update",
                     "job-manager.urgency",
                     "minicluster-sched.resize",
                     "minicluster-jobs.attributes",

@@ -48,6 +48,10 @@ class ServiceQueues:
         """Raise NotOffered."""
         refuse("to start a queue")
 
+    def update(self, jobid: int, *, queue: str = "", duration: float | None = None) -> NoReturn:  # noqa: ARG002
+        """Raise NotOffered."""
+        refuse("to change the queue or the time limit of a job")
+
     def wait_idle(self, timeout: float | None = None) -> int:
         """Wait until no job holds resources; return how many are pending. Raises WaitTimeout (seconds)."""
         end = None if timeout is None else time.monotonic() + timeout

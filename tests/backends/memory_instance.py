@@ -172,12 +172,25 @@ class MemoryNodes:
         return Resources(every, every, none, every, none, none, none)
 
 
+@dataclass
 class MemoryQueues:
     """The one queue."""
+
+    jobs: MemoryJobs
 
     def all(self) -> list[QueueStatus]:
         """Return it."""
         return [QueueStatus("", enabled=True, started=True)]
+
+    def update(self, jobid: int, *, queue: str = "", duration: float | None = None) -> None:
+        """Move a held job to a queue, all but `nope`, or set its time limit."""
+        job = self.jobs.get(jobid)
+        if job.result is not None:
+            raise JobInactive(jobid)
+        if queue == "nope":
+            raise RequestRefused("job-manager.update", errno.EINVAL, "'nope' is not a valid queue")
+        limit = job.duration if duration is None else duration
+        self.jobs.found[jobid] = replace(job, queue=queue or job.queue, duration=limit)
 
 
 @dataclass
@@ -186,8 +199,12 @@ class MemoryInstance:
 
     jobs: MemoryJobs = field(default_factory=MemoryJobs)
     nodes: MemoryNodes = field(default_factory=MemoryNodes)
-    queues: MemoryQueues = field(default_factory=MemoryQueues)
     links: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(inherits_environment=False))
+
+    @property
+    def queues(self) -> MemoryQueues:
+        """Return the queues."""
+        return MemoryQueues(self.jobs)
 
     @property
     def bulk(self) -> MemoryBulk:

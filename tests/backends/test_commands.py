@@ -282,7 +282,7 @@ def test_every_command_with_on_is_served_here() -> None:
     }
     assert with_on == {
         *("up", "list", "status", "top", "scale", "suspend", "resume", "down", "logs"),
-        *("submit", "jobs", "attach", "wait", "urgency", "resize", "cancel"),
+        *("submit", "jobs", "attach", "wait", "urgency", "update", "resize", "cancel"),
         *("shell", "validate", "render", "simulate", "version"),
     }
 

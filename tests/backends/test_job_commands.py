@@ -106,6 +106,44 @@ def test_what_an_instance_has_against_an_urgency_is_shown(
     assert call("urgency", "mc", job, "expedite") == (1, "", message)
 
 
+def test_jobs_are_moved_and_limited(call: Call) -> None:
+    one, other = _submitted(call, "--cc", "1-2", "--urgency", "hold", "true")
+    shown = f"{one}: queue debug, time limit 1.5h\n{other}: queue debug, time limit 1.5h\n"
+    words = ("--queue", "debug", "--time-limit", "90m")
+    assert call("update", "mc", one, other, *words) == (0, shown, "")
+    assert call("update", "mc", one, "--time-limit", "none") == (0, f"{one}: time limit none\n", "")
+    (row,) = json.loads(call("jobs", "mc", one, "--output", "json")[1])
+    assert row["queue"] == "debug"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("JOB",), "--queue or --time-limit: at least one is needed"),
+        (("JOB", "--time-limit", "soon"), "'soon' is no duration; right would be 30s, 5m, 1.5h or 2d"),
+        (("--queue", "debug"), "JOB: is needed; `minicluster jobs` lists them"),
+        (("nonsense", "--queue", "debug"), "nonsense: is no job id; `minicluster jobs mc"),
+    ],
+)
+def test_what_is_no_update_is_refused(call: Call, words: tuple[str, ...], message: str) -> None:
+    (job,) = _submitted(call, "--urgency", "hold", "true")
+    code, out, err = call("update", "mc", *(job if word == "JOB" else word for word in words))
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_a_job_that_has_ended_is_not_updated(call: Call) -> None:
+    (job,) = _submitted(call, "true")
+    message = f"minicluster: {job}: has ended already; only what waits or runs can be changed\n"
+    assert call("update", "mc", job, "--queue", "debug") == (2, "", message)
+
+
+def test_what_an_instance_has_against_an_update_is_shown(call: Call) -> None:
+    (job,) = _submitted(call, "--urgency", "hold", "true")
+    message = "minicluster: job-manager.update: 'nope' is not a valid queue\n"
+    assert call("update", "mc", job, "--queue", "nope") == (1, "", message)
+
+
 def test_jobs_are_waited_for(call: Call) -> None:
     """The exit code is that of the worst."""
     good, bad = _submitted(call, "true")[0], _submitted(call, "false")[0]

@@ -241,3 +241,36 @@ def lead_that_is_killed(lab: Experiment) -> Any:
     lab.lab.kill_broker(0)
     ended = lab.refusal(lambda: list(stream))[0]
     return first, ended, lab.refusal(lab.instance.queues.stats)[0]
+
+
+@case("queues.update", "jobs.get", extra=TWO_QUEUES)
+def moved_to_another_queue(lab: Experiment) -> Any:
+    on, pending = lab.instance, lab.submit("moved", "true", queue="debug", duration=60)
+    lab.settles(pending, JobState.SCHED)
+    on.queues.update(pending, queue="batch", duration=90.5)
+    moved = lab.job(pending)
+    refusals = [
+        lab.refusal(lambda: on.queues.update(pending, queue="batch")),
+        lab.refusal(lambda: on.queues.update(pending, queue="nope")),
+        lab.refusal(lambda: on.queues.update(pending, duration=-1)),
+    ]
+    on.queues.start("batch")
+    return moved, refusals, lab.ended(pending), lab.events(pending)
+
+
+@case("queues.update")
+def time_limit_of_a_running_job(lab: Experiment) -> Any:
+    on, runs = lab.instance, lab.running("limited", duration=600)
+    on.queues.update(runs, duration=0)
+    unlimited = on.jobs.get(runs).expiration
+    on.queues.update(runs, duration=2)
+    return unlimited, lab.refusal(lambda: on.queues.update(runs, queue="nope")), lab.ended(runs)
+
+
+@case("queues.update")
+def update_of_what_does_not_wait(lab: Experiment) -> Any:
+    on, done = lab.instance, lab.done("done", "true")
+    return {
+        "no such job": lab.refusal(lambda: on.queues.update(77, duration=5)),
+        "an ended one": lab.refusal(lambda: on.queues.update(done, duration=5)),
+    }

@@ -119,6 +119,7 @@ CALLS: dict[str, Callable[[Instance], Any]] = {
     "raise_exception": lambda view: view.jobs.raise_exception(5, "mine"),
     "kill": lambda view: view.jobs.kill(5, 9),
     "set_urgency": lambda view: view.jobs.set_urgency(5, 3),
+    "update": lambda view: view.queues.update(5, queue="debug"),
     "resize": lambda view: view.jobs.resize(5, 3),
     "jobspec": lambda view: view.jobs.jobspec(5),
     "unsatisfiable": lambda view: view.jobs.unsatisfiable(JobRequest(("true",))),

@@ -131,6 +131,11 @@ class Admission:
         if job.state == JobState.SCHED:
             self._prioritize(job)
 
+    def updated(self, job: ActiveJob) -> None:
+        """Pass a job to the scheduler anew; as with Flux, its priority is logged once more."""
+        self._log.append(job, "priority", {"priority": job.priority})
+        self.enqueue(job)
+
     def enqueue(self, job: ActiveJob) -> None:
         """Pass a job to the scheduler, unless it is held or its queue is stopped."""
         self._parts.scheduler.dequeue(job.id)

@@ -55,7 +55,7 @@ class JobUpdates:
         if running:
             self._allocations.limit(job, expiration)
         if job.state == JobState.SCHED:
-            self._admission.enqueue(job)
+            self._admission.updated(job)
 
     def _admitted(self, job: ActiveJob, spec: JSON, path: str, value: Any) -> JSON:
         """Return what else changes with a value. Raises RpcError where it must not change."""
