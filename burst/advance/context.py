@@ -13,7 +13,7 @@ from burst.providers.provider import WantedBurst
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from burst.lead import BurstLead
+    from burst.leads.lead import BurstLead
     from burst.ledger.ledger import BurstLedger
     from burst.lifecycle.records import BurstRecord
     from burst.providers.provider import BurstProvider

@@ -1,0 +1,58 @@
+"""An instance of each engine with a node of its own, and a slot of one node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minicluster.embedded.broker.launcher import write_bin
+from minicluster.instance.connection import real_flux
+from minicluster.instance.errors import NoEngine
+from minicluster.instance.records import JobFilter, JobState
+from tests.conformance.laboratory import Laboratory, eventually
+from tests.restful.conftest import short_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from minicluster.instance.port import Instance
+
+QUEUES = """
+[policy.jobspec.defaults.system]
+queue = "default"
+[queues.default]
+requires = ["local"]
+[queues.burst-0]
+requires = ["burst-0"]
+"""
+
+
+@pytest.fixture(scope="session", params=["embedded", "flux"])
+def laboratory(request: pytest.FixtureRequest) -> Iterator[Laboratory]:
+    """Rank 0 is the instance's own, rank 1 the slot's."""
+    with short_directory() as folder:
+        try:
+            flux = Path(real_flux()).parent if request.param == "flux" else write_bin(folder / "bin").parent
+        except NoEngine as reason:
+            pytest.skip(str(reason))
+        made = Laboratory(request.param, flux, folder / "i", QUEUES, reached=request.param)
+        made.properties = {"local": "0", "burst-0": "1"}
+        made.start("-Sbroker.quorum=1")
+        yield made
+        made.stop()
+
+
+@pytest.fixture
+def instance(laboratory: Laboratory) -> Iterator[Instance]:
+    """A connection to it; afterwards no job, drain or started queue is left."""
+    with laboratory.connect() as connected:
+        yield connected
+    with laboratory.connect() as connected:
+        connected.jobs.cancel_all()
+        connected.queues.stop()
+        for drain in connected.nodes.resources().drains:
+            connected.nodes.undrain(drain.ranks)
+        active = JobFilter(states=JobState.ACTIVE)
+        eventually(lambda: not connected.jobs.find(active), "no job is left")
