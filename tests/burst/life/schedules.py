@@ -55,7 +55,7 @@ async def _disturb(world: World, random: Random, burst: str) -> None:
         world.lead.is_away = not world.lead.is_away
     elif chance < 0.52:
         try:
-            await stop(world.ledger, burst)
+            await stop(world.user_ledger, burst)
         except BurstUnknown:
             return
 

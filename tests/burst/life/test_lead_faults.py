@@ -107,6 +107,22 @@ def test_a_lead_that_never_answers_again_keeps_nothing_alive() -> None:
     lived(scenario)
 
 
+def test_a_lead_that_answers_again_late_gets_its_waiting_jobs_back() -> None:
+    async def scenario(world: World) -> None:
+        burst = await world.request(3, 4, seconds=1000.0)
+        await world.run(until="active")
+        world.lead.is_away = True
+        await world.run(until="deleting")
+        assert world.lead.started["burst-0"]
+        world.lead.is_away = False
+        await ended(world)
+        assert not world.lead.started["burst-0"]
+        assert world.lead.jobs[2].queue == "default"
+        assert (await world.jobs(burst))[1].outcome == "returned"
+
+    lived(scenario)
+
+
 @pytest.mark.parametrize("state", ["joining", "active", "draining"])
 def test_a_lead_that_begins_anew_has_none_of_its_jobs(state: str) -> None:
     async def scenario(world: World) -> None:

@@ -111,6 +111,11 @@ class World:
         )
         self.service = BurstService(self.context)
 
+    @property
+    def user_ledger(self) -> BurstLedger:
+        """The ledger as users have it: what becomes of services does not touch it."""
+        return BurstLedger(self.database, "user", self.clock)
+
     async def request(self, *nodes: int, seconds: float = 30.0, **given: Any) -> str:
         """Submit burstable jobs of so many nodes, and ask for a burst as it is planned."""
         for number in nodes:
@@ -133,8 +138,7 @@ class World:
         [planned] = plan(asked).bursts
         origins = {job: JobOrigin("alice", "default") for job in planned.jobs}
         identity = LeadIdentity("mc", self.lead.instance)
-        ledger = BurstLedger(self.database, "user", self.clock)
-        return await request(ledger, identity, planned, "memory-1", origins)
+        return await request(self.user_ledger, identity, planned, "memory-1", origins)
 
     async def tick(self) -> None:
         """Let some time pass, and the service work; one that is killed is followed by another."""
