@@ -59,7 +59,12 @@ def next_step(life: Life) -> BurstStep:
     return next(_STEPS[life.burst.state](life))
 
 
-def _requested(_life: Life) -> Iterator[BurstStep]:
+def _requested(life: Life) -> Iterator[BurstStep]:
+    if life.burst.stopping:
+        yield steps.Enter(BurstState.DELETED, BurstOutcome.STOPPED, "somebody stopped it")
+    if life.is_late:
+        reason = f"it was not reserved in {_limit(life)}"
+        yield steps.Enter(BurstState.DELETED, BurstOutcome.NOT_POSSIBLE, reason)
     yield steps.ReserveSlot()
 
 

@@ -63,6 +63,7 @@ OPEN = frozenset(_S) - {_S.DELETED}
 class Timeouts:
     """The deadlines of states, and other spans of a burst's life, in seconds."""
 
+    requested: float = 60.0
     planned: float = 60.0
     provisioning: float = 600.0
     joining: float = 300.0
@@ -82,6 +83,7 @@ class Timeouts:
     def of(self, state: BurstState) -> float | None:
         """Return how long a burst may be in a state; None: for ever, or until something else ends it."""
         return {
+            BurstState.REQUESTED: self.requested,
             BurstState.PLANNED: self.planned,
             BurstState.PROVISIONING: self.provisioning,
             BurstState.JOINING: self.joining,

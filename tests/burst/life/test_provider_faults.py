@@ -224,6 +224,17 @@ def test_machines_that_are_taken_away_end_the_burst() -> None:
     lived(scenario)
 
 
+def test_a_burst_at_a_provider_that_is_not_there_is_not_possible() -> None:
+    async def scenario(world: World) -> None:
+        providers: Any = world.context.providers
+        providers.clear()
+        await world.request(3)
+        assert await ended(world) == ("not-possible", "it was not reserved in 1m")
+        assert await world.spent() == 0
+
+    lived(scenario)
+
+
 def test_a_provider_that_left_the_settings_keeps_the_burst_open() -> None:
     async def scenario(world: World) -> None:
         burst = await world.request(3)

@@ -71,6 +71,14 @@ STAYED = replace(WAITING, outcome="it runs here")
     ("found", "expected"),
     [
         (life(S.REQUESTED), steps.ReserveSlot()),
+        (
+            life(S.REQUESTED, stopping=True),
+            steps.Enter(S.DELETED, BurstOutcome.STOPPED, "somebody stopped it"),
+        ),
+        (
+            life(S.REQUESTED, state_since=NOW - 60),
+            steps.Enter(S.DELETED, BurstOutcome.NOT_POSSIBLE, "it was not reserved in 1m"),
+        ),
         (life(S.PLANNED, (WANTED, WANTED)), steps.Intend(record(NODES))),
         (
             life(S.PLANNED, stopping=True),
