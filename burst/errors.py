@@ -2,7 +2,6 @@
 
 BurstError
 ├── AmountInvalid       a text is no amount of money
-├── PlanChanged         what is to be applied is not what would be planned now
 ├── BurstUnknown        no burst has this id
 ├── SlotTaken           a slot has a burst already
 ├── BudgetExceeded      a reservation would exceed a budget; names it
@@ -26,10 +25,6 @@ class BurstError(Exception):
 
 class AmountInvalid(BurstError):  # noqa: N818 - named for the state it reports
     """A text is no amount of money; the message has what would be right."""
-
-
-class PlanChanged(BurstError):  # noqa: N818 - named for what happened
-    """A plan is not what would be planned now."""
 
 
 class BurstUnknown(BurstError):  # noqa: N818 - named for the state it reports

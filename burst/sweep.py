@@ -46,9 +46,10 @@ class SweepReport(NamedTuple):
 async def sweep(context: AdvanceContext, *, is_dry: bool = False) -> SweepReport:
     """Sweep all locations ever used, and those of the settings. Raises LeaseLost and DatabaseError."""
     used = await context.ledger.read(locations.used)
-    known = {(each.provider, each.location): each for each in used}
-    for provider in context.providers.values():
-        known.setdefault((provider.name, provider.location), None)  # type: ignore[arg-type]
+    known: dict[tuple[str, str], UsedLocation | None] = {
+        **{(each.name, each.location): None for each in context.providers.values()},
+        **{(each.provider, each.location): each for each in used},
+    }
     orphans: list[Swept] = []
     unswept: list[str] = []
     for (name, location), record in known.items():

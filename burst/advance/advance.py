@@ -16,6 +16,7 @@ from burst.lifecycle import steps
 from burst.lifecycle.machine import Life, next_step
 from burst.lifecycle.records import BurstObservation
 from burst.lifecycle.states import BurstOutcome, BurstState
+from burst.planning.plan import ALL
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -96,11 +97,12 @@ async def _execute(context: AdvanceContext, life: Life, step: BurstStep) -> None
 async def _keep_up(context: AdvanceContext, life: Life) -> None:
     """Write what a burst costs beyond what was expected at worst, while it lasts."""
     burst = life.burst
-    if charges.cost(burst, life.resources, life.now) <= burst.amounts.get(charges.ALL, 0):
+    so_far = charges.cost(burst, life.resources, life.now)
+    if so_far <= burst.amounts.get(ALL, 0):
         return
 
     async def work(connection: AsyncConnection) -> None:
-        await charges.keep_up(connection, burst, life.resources, life.now)
+        await charges.keep_up(connection, burst, so_far)
 
     await context.ledger.write(work)
 

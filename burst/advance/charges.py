@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from burst.ledger import reservations
 from burst.planning import money
+from burst.planning.plan import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from burst.lifecycle.records import BurstRecord, ResourceRecord
-
-ALL = "all"
-"""The scope of everything."""
 
 
 def cost(burst: BurstRecord, resources: Sequence[ResourceRecord], now: float) -> int:
@@ -34,12 +32,10 @@ def amounts(burst: BurstRecord, total: int) -> dict[str, int]:
     return {scope: -(-total * reserved // worst) for scope, reserved in burst.amounts.items()}
 
 
-async def keep_up(
-    connection: AsyncConnection, burst: BurstRecord, resources: Sequence[ResourceRecord], now: float
-) -> None:
-    """Have a burst that costs more than was expected at worst use up its budgets."""
-    so_far = amounts(burst, cost(burst, resources, now))
-    beyond = {scope: amount for scope, amount in so_far.items() if amount > burst.amounts[scope]}
+async def keep_up(connection: AsyncConnection, burst: BurstRecord, so_far: int) -> None:
+    """Have a burst that has cost more than was expected at worst use up its budgets."""
+    found = amounts(burst, so_far).items()
+    beyond = {scope: amount for scope, amount in found if amount > burst.amounts[scope]}
     await reservations.set_amounts(connection, burst.id, beyond, is_charged=False)
 
 

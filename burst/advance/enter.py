@@ -8,6 +8,7 @@ from burst.advance import charges
 from burst.ledger import bursts
 from burst.lifecycle.states import BurstState
 from burst.planning import money
+from burst.planning.plan import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +35,7 @@ async def enter(
         text = f"{step.state}: {step.reason}" if step.reason else str(step.state)
         if step.state is BurstState.DELETED:
             charged = await charges.charge(connection, burst, resources, now)
-            text = f"{text}: it has cost {money.encode(charged.get(charges.ALL, 0))}"
+            text = f"{text}: it has cost {money.encode(charged.get(ALL, 0))}"
         await context.ledger.line(connection, burst.id, text)
 
     await context.ledger.write(work)

@@ -63,7 +63,6 @@ async def _note(
 
     async def work(connection: AsyncConnection) -> None:
         await resources.change(connection, step.resource, **values)
-        await bursts.change(connection, burst.id, attempts=0, next_try=0.0)
         await context.ledger.line(connection, burst.id, f"{key.kind} {key.name} is {what}")
 
     await context.ledger.write(work)

@@ -102,12 +102,11 @@ class InstanceLead:
         every = self._instance.jobs.find(JobFilter(states=JobState.RUNNING), limit=0)
         running = [job.id for job in every if ranks.within(job.ranks) and not _tries(job, label)]
         started = {queue.name: queue.started for queue in self._instance.queues.all()}
-        drained = (ranks.within(text) for text in status["drain"])
         return SlotView(
             instance=str(self._instance.links.rpc("attr.get", {"name": "broker.starttime"})["value"]),
             online=online,
             unresponsive=self._unresponsive(slot, online - ranks.within(status.get("torpid", ""))),
-            drained=frozenset[int]().union(*drained),
+            drained=ranks.within(",".join(status["drain"])),
             started=started.get(slot, False),
             pending=frozenset(pending),
             running=frozenset(running),
@@ -168,7 +167,7 @@ class InstanceLead:
     def _close(self, slot: str, nodes: int, reason: str) -> None:
         self._instance.queues.stop(slot, reason)
         ranks, status = self._slots[slot], self._instance.links.rpc("resource.status", {})
-        drained = frozenset[int]().union(*(ranks.within(text) for text in status["drain"]))
+        drained = ranks.within(",".join(status["drain"]))
         if wanted := (ranks.within(status["online"]) & frozenset(range(nodes))) - drained:
             self._instance.nodes.drain(ranks.encode(wanted), reason)
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from burst.planning.records import BurstableJob, BurstPlanRequest, BurstSlot, Offer
 
+ALL = "all"
+"""The scope of a budget that every burst uses."""
 NO_SLOT = "every slot has a burst already"
 NEXT = "other jobs take all of this plan's bursts: it is planned again when one has ended"
 
@@ -48,7 +50,7 @@ def plan(request: BurstPlanRequest) -> BurstPlan:
 
 def scopes(cluster: str, provider: str) -> set[str]:
     """Return the scopes of budgets that a burst uses as a whole; its users have their portions besides."""
-    return {"all", f"cluster:{cluster}", f"provider:{provider}"}
+    return {ALL, f"cluster:{cluster}", f"provider:{provider}"}
 
 
 def digest(planned: BurstPlan) -> str:

@@ -10,7 +10,7 @@ import typer
 from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.cluster_choice import OptionalClusterArgument, split
 from minicluster.cli.job_filters import ACTIVE, states_of
-from minicluster.cli.job_words import Whose, each_of, main_jobs, written
+from minicluster.cli.job_words import Whose, change_each, main_jobs, written
 from minicluster.cli.reporting import PlainReporter
 
 if TYPE_CHECKING:
@@ -48,11 +48,7 @@ def cancel(
         raise typer.BadParameter(f"{needed}; `minicluster jobs` lists them", param_hint="JOB")
     whose = Whose(cluster, lambda: backend.words)
     if wanted:
-        for each in wanted:
-            whose.jobid(each)  # what is none is found before anything is done
-        backend.ask(
-            cluster, lambda instance: each_of(wanted, lambda text: _end(instance, whose, text, message))
-        )
+        change_each(backend, whose, wanted, lambda on, text: _end(on, whose, text, message))
         return
     which, _ = states_of(states, ACTIVE)
     done = backend.ask(cluster, lambda instance: _all(instance, which, message))

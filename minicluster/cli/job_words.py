@@ -14,6 +14,7 @@ from minicluster.cli.reporting import PlainReporter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from minicluster.backends.port import Backend
     from minicluster.instance.port import Instance
     from minicluster.instance.records import Job
 
@@ -97,6 +98,18 @@ def each_of(wanted: Iterable[str], work: Callable[[str], str]) -> None:
             wrong.append(str(error))
     if wrong:
         raise WrongRequest("\n".join(wrong))
+
+
+def change_each(
+    backend: Backend, whose: Whose, wanted: Sequence[str], change: Callable[[Instance, str], str]
+) -> None:
+    """Print what `change` returns of each id; what is no id is found before anything is done.
+
+    Raises WrongRequest.
+    """
+    for each in wanted:
+        whose.jobid(each)
+    backend.ask(whose.name, lambda instance: each_of(wanted, lambda text: change(instance, text)))
 
 
 def main_jobs(instance: Instance, jobs: Iterable[Job]) -> set[int]:

@@ -8,7 +8,7 @@ import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.cluster_choice import OptionalClusterArgument, split
-from minicluster.cli.job_words import Whose, each_of, written
+from minicluster.cli.job_words import Whose, change_each, written
 
 if TYPE_CHECKING:
     from minicluster.instance.port import Instance
@@ -45,12 +45,7 @@ def update(
     if not wanted:
         raise typer.BadParameter("is needed; `minicluster jobs` lists them", param_hint="JOB")
     whose = Whose(cluster, lambda: backend.words)
-    for each in wanted:
-        whose.jobid(each)  # what is none is found before anything is done
-    backend.ask(
-        cluster,
-        lambda instance: each_of(wanted, lambda text: _updated(instance, whose, text, queue, duration)),
-    )
+    change_each(backend, whose, wanted, lambda on, text: _updated(on, whose, text, queue, duration))
 
 
 def _updated(instance: Instance, whose: Whose, text: str, queue: str, duration: float | None) -> str:
@@ -65,7 +60,6 @@ def _updated(instance: Instance, whose: Whose, text: str, queue: str, duration: 
     except JobInactive:
         raise WrongRequest(f"{text}: has ended already; only what waits or runs can be changed") from None
     changes = [f"queue {queue}"] if queue else []
-    changes += (
-        [] if duration is None else [f"time limit {durations.encode(duration) if duration else 'none'}"]
-    )
+    if duration is not None:
+        changes.append(f"time limit {durations.encode(duration) if duration else 'none'}")
     return f"{written(found.id)}: {', '.join(changes)}"

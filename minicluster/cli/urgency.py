@@ -8,7 +8,7 @@ import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.cluster_choice import OptionalClusterArgument, split
-from minicluster.cli.job_words import Whose, each_of, written
+from minicluster.cli.job_words import Whose, change_each, written
 
 if TYPE_CHECKING:
     from minicluster.instance.port import Instance
@@ -43,11 +43,7 @@ def urgency(
     if not wanted:
         raise typer.BadParameter("is needed; `minicluster jobs` lists them", param_hint="JOB")
     whose = Whose(cluster, lambda: backend.words)
-    for each in wanted:
-        whose.jobid(each)  # what is none is found before anything is done
-    backend.ask(
-        cluster, lambda instance: each_of(wanted, lambda text: _changed(instance, whose, text, number))
-    )
+    change_each(backend, whose, wanted, lambda on, text: _changed(on, whose, text, number))
 
 
 def _changed(instance: Instance, whose: Whose, text: str, number: int) -> str:

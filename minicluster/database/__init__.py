@@ -9,7 +9,7 @@ from minicluster.database.database import Database, open_database
 from minicluster.database.errors import DatabaseAway, DatabaseError, DatabaseFull, SchemaUnknown
 from minicluster.database.ids import new_id
 from minicluster.database.migrations import downgrade, migrate
-from minicluster.database.schema import Schema
+from minicluster.database.schema import Schema, named_metadata
 
 __all__ = [
     "Database",
@@ -20,6 +20,7 @@ __all__ = [
     "SchemaUnknown",
     "downgrade",
     "migrate",
+    "named_metadata",
     "new_id",
     "open_database",
 ]

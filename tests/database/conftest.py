@@ -1,13 +1,5 @@
 """Databases of both kinds."""
 
-from pathlib import Path
+from tests.database.urls import url
 
-import pytest
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of a database that is not there yet, or empty; for each test a new one."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/state/test.db"
-    return str(request.getfixturevalue("postgresql").database())
+__all__ = ["url"]

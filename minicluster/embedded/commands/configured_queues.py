@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker_config.formats import constraints
+from minicluster.embedded.settings import job_defaults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,8 +22,7 @@ class ConfiguredQueues:
         self._requires = {
             name: tuple(table.get("requires", ())) for name, table in config.get("queues", {}).items()
         }
-        defaults = config.get("policy", {}).get("jobspec", {}).get("defaults", {}).get("system", {})
-        self.default: str | None = defaults.get("queue")
+        self.default: str | None = job_defaults(config).get("queue")
         """The queue of a job that names none."""
 
     @classmethod

@@ -15,7 +15,7 @@ from broker_config.formats import constraints
 from broker_config.formats.errors import ConstraintError
 from broker_config.formats.jobspec import system_of
 from minicluster.embedded.errors import ConfigurationError, RpcError
-from minicluster.embedded.settings import configured
+from minicluster.embedded.settings import configured, job_defaults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -58,7 +58,7 @@ class Queues:
             for name, table in named.items()
         } or {None: JobQueue(None)}
         self.named = bool(named)
-        defaults = config.get("policy", {}).get("jobspec", {}).get("defaults", {}).get("system", {})
+        defaults = job_defaults(config)
         self._default = defaults.get("queue")
         self._duration = configured(defaults.get("duration", 0), "[policy.jobspec.defaults.system] duration")
 
