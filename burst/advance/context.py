@@ -56,7 +56,7 @@ class AdvanceContext:
 
     def wanted(self, burst: BurstRecord) -> WantedBurst:
         """Return what a provider has to know of a burst."""
-        asked = (burst.nodes, burst.machine, burst.spot, burst.until)
+        asked = (burst.nodes, burst.machine, burst.spot, burst.until, burst.cluster, burst.slot)
         return WantedBurst(burst.label, self.installation, *asked)
 
 

@@ -174,6 +174,10 @@ class MemoryProvider:
             if found is not None and (found.burst, found.installation) == (wanted.label, wanted.installation):
                 self.cloud.remove(key)
 
+    def problems(self) -> Sequence[str]:
+        """Return nothing: it has neither credentials nor a way to go."""
+        return ()
+
     def owned(self, installation: str) -> list[ResourceReport]:
         """List everything that an installation has made."""
         with self._call("list"):

@@ -27,6 +27,10 @@ class WantedBurst(NamedTuple):
     spot: bool
     until: float
     """In seconds since 1970: what can end by itself ends then, even if nobody is left to end it."""
+    cluster: str = ""
+    """The uid of the MiniCluster that its brokers join; empty where only its end is wanted."""
+    slot: str = ""
+    """The slot of that MiniCluster."""
 
 
 class BurstProvider(Protocol):
@@ -57,6 +61,9 @@ class BurstProvider(Protocol):
 
     def delete(self, key: ResourceKey, wanted: WantedBurst) -> None:
         """Begin to delete a resource. One that is absent, or not of this burst, is left alone."""
+
+    def problems(self) -> Iterable[str]:
+        """Return what is wrong with its settings, credentials and the way there; nothing if all is well."""
 
     def owned(self, installation: str) -> Iterable[ResourceReport]:
         """List everything in the location that an installation has made, whatever it was made for."""

@@ -1,0 +1,1 @@
+"""How brokers of a burst join the lead that it is for."""

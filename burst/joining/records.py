@@ -1,0 +1,32 @@
+"""What brokers of a burst need in order to join a lead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from minicluster.document import MiniCluster
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSettings:
+    """A MiniCluster, and how its lead's broker is reached from where a burst's brokers run."""
+
+    cluster: MiniCluster
+    """The document, as its own brokers were started from it."""
+    slot: str
+    """The slot of the burst: its hosts are `<slot>-0` and so on."""
+    address: str
+    """The host name or IP address of the lead's broker."""
+    port: int
+    certificate: str = field(repr=False)
+    """The text of the CURVE certificate. It is secret."""
+    fence: float = 30.0
+    """Seconds without an answer of the lead after which a broker ends, with what runs there."""
+    leave_after: float = 120.0
+    """Seconds without a lead after which a broker is not started again."""
+    directory: Path | None = None
+    """Of a MiniCluster on this machine: where its brokers' files are."""
