@@ -28,10 +28,14 @@ class JobOrigin(NamedTuple):
 
 
 class LeadIdentity(NamedTuple):
-    """A MiniCluster's uid, and the id of its instance now."""
+    """A MiniCluster, and its instance now."""
 
     cluster: str
+    """Its uid."""
     instance: str
+    """The id of the instance."""
+    title: str = ""
+    """NAMESPACE/NAME of the MiniCluster."""
 
 
 async def request(
@@ -43,7 +47,7 @@ async def request(
 ) -> str:
     """Ask for a burst as it was planned; return its id. The service reserves it, or refuses it."""
     now = ledger.now()
-    amounts = dict.fromkeys(sorted(scopes(lead.cluster, planned.provider)), planned.worst)
+    amounts = dict.fromkeys(sorted(scopes(lead.cluster, planned.provider, lead.title)), planned.worst)
     amounts |= {f"user:{user}": portion for user, portion in planned.portions.items()}
     burst = BurstRecord(
         id=new_id(now).lower(),

@@ -7,6 +7,7 @@ BurstError
 ├── BudgetExceeded      a reservation would exceed a budget; names it
 ├── LeaseLost           another process advances bursts now
 ├── LeadAway            a MiniCluster's lead does not answer
+│   └── ClusterGone     and never will, as the MiniCluster is gone
 └── ProviderError       a provider refused, or failed
     ├── RetryLater      for now: the same call may succeed after some time
     ├── NoCapacity      there are no machines of this kind
@@ -45,6 +46,10 @@ class LeaseLost(BurstError):  # noqa: N818 - named for what happened
 
 class LeadAway(BurstError):  # noqa: N818 - named for the state it reports
     """The lead of a MiniCluster does not answer: nothing is known of its jobs."""
+
+
+class ClusterGone(LeadAway):
+    """The MiniCluster is not there any more."""
 
 
 class ProviderError(BurstError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from burst.advance.advance import advance
@@ -10,7 +11,10 @@ from burst.lifecycle.steps import Wait
 from burst.sweep import sweep
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from burst.advance.context import AdvanceContext
+    from burst.lifecycle.records import BurstRecord
     from burst.sweep import SweepReport
 
 SWEEP_INTERVAL = 120.0
@@ -28,14 +32,25 @@ class BurstService:
         self.report: SweepReport | None = None
         """What the last sweep has found."""
 
+    async def _advance(self, every: Sequence[BurstRecord]) -> None:
+        """Take bursts of one provider on, one after the other."""
+        for burst in every:
+            for _ in range(MAX_STEPS):
+                if isinstance(await advance(self._context, burst.id), Wait):
+                    break
+
     async def tick(self) -> None:
         """Do what can be done now. Raises LeaseLost if another process has the lease, and DatabaseError."""
         context = self._context
         await context.ledger.acquire()
+        by_provider: dict[str, list[BurstRecord]] = {}
         for burst in await context.ledger.read(bursts.opened):
-            for _ in range(MAX_STEPS):
-                if isinstance(await advance(context, burst.id), Wait):
-                    break
+            by_provider.setdefault(burst.provider, []).append(burst)
+        # One whose calls take long does not delay the bursts of others.
+        ended = await asyncio.gather(*map(self._advance, by_provider.values()), return_exceptions=True)
+        for error in ended:
+            if error is not None:
+                raise error
         if self._swept is None or context.now() - self._swept >= SWEEP_INTERVAL:
             self.report = await sweep(context)
             self._swept = context.now()

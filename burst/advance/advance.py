@@ -53,7 +53,7 @@ async def _life(context: AdvanceContext, burst: str) -> Life:
         found = await bursts.by_id(connection, burst)
         made = await resource_table.of_burst(connection, burst)
         jobs = await job_table.of_burst(connection, burst)
-        return Life(found, made, jobs, BurstObservation(), context.now(), context.timeouts)
+        return Life(found, made, jobs, BurstObservation(), context.now(), context.timeouts(found))
 
     return await context.ledger.read(work)
 
@@ -116,7 +116,7 @@ async def _failed(context: AdvanceContext, life: Life, error: ProviderError | Le
     if step is not None:
         await enter(context, burst, step, life.resources)
         return step
-    timeouts = context.timeouts
+    timeouts = life.timeouts
     delay = min(timeouts.retry * 2.0 ** min(burst.attempts, 16), timeouts.last_retry)
     delay = max(delay, error.after if isinstance(error, RetryLater) else 0.0)
     values = {"attempts": burst.attempts + 1, "next_try": context.now() + delay}
@@ -136,4 +136,4 @@ def _unobserved(life: Life) -> steps.Enter | None:
 def is_stuck(context: AdvanceContext, burst: BurstRecord) -> bool:
     """Return whether a burst has been in `deleting` for so long that somebody has to see to it."""
     since = context.now() - burst.state_since
-    return burst.state is BurstState.DELETING and since >= context.timeouts.stuck
+    return burst.state is BurstState.DELETING and since >= context.timeouts(burst).stuck

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 from burst.errors import ProviderError, RetryLater
 from burst.lifecycle.states import Timeouts
 from burst.providers.provider import WantedBurst
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from burst.leads.lead import BurstLead
     from burst.ledger.ledger import BurstLedger
     from burst.lifecycle.records import BurstRecord
+    from burst.planning.records import BudgetLimit
     from burst.providers.provider import BurstProvider
 
 T = TypeVar("T")
-
-
-class BudgetLimits(NamedTuple):
-    """What must not be exceeded, and since when what was spent counts."""
-
-    amounts: Mapping[str, int]
-    """By scope."""
-    since: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -39,8 +32,9 @@ class AdvanceContext:
     """By name."""
     lead: Callable[[str], BurstLead]
     """Returns the lead of a MiniCluster by its uid."""
-    limits: Callable[[BurstRecord], BudgetLimits] = lambda _burst: BudgetLimits({})
-    timeouts: Timeouts = field(default_factory=Timeouts)
+    limits: Callable[[BurstRecord], Sequence[BudgetLimit]] = lambda _burst: ()
+    """Returns what a burst must not exceed: of scopes that are not its own nothing is compared."""
+    timeouts: Callable[[BurstRecord], Timeouts] = lambda _burst: Timeouts()
 
     def now(self) -> float:
         """Return the time, in seconds since 1970."""

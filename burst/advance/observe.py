@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from burst.advance.context import called
-from burst.errors import LeadAway
+from burst.errors import ClusterGone, LeadAway
 from burst.lifecycle.records import BurstObservation
 from burst.lifecycle.states import BurstState
 
@@ -29,16 +29,20 @@ async def observe(
         provider, wanted = context.provider(burst), context.wanted(burst)
         for each in begun:
             statuses[each.key.name] = await called(provider.get, each.key, wanted)
-    slot = await _slot(context, burst) if burst.state in _SLOT else None
+    slot, is_orphan = await _slot(context, burst) if burst.state in _SLOT else (None, False)
     is_gone = burst.state is BurstState.DELETING and not begun
-    return BurstObservation(statuses, slot, await _listed(context, burst) if is_gone else ())
+    listed = await _listed(context, burst) if is_gone else ()
+    return BurstObservation(statuses, slot, listed, is_orphan)
 
 
-async def _slot(context: AdvanceContext, burst: BurstRecord) -> SlotView | None:
+async def _slot(context: AdvanceContext, burst: BurstRecord) -> tuple[SlotView | None, bool]:
+    """Return what the lead reports, if it answers, and whether its MiniCluster is gone."""
     try:
-        return await context.lead(burst.cluster).view(burst.slot, burst.label)
+        return await context.lead(burst.cluster).view(burst.slot, burst.label), False
+    except ClusterGone:
+        return None, True
     except LeadAway:
-        return None
+        return None, False
 
 
 async def _listed(context: AdvanceContext, burst: BurstRecord) -> tuple[ResourceReport, ...]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def reserve(context: AdvanceContext, burst: BurstRecord) -> None:
-    """ReserveSlot; a burst for which there is no slot or no money ends, as nothing of it was made."""
+    """Reserve; a burst for which there is no slot or no money ends, as nothing of it was made."""
     keys = await called(context.provider(burst).resources, context.wanted(burst))
     limits, now = context.limits(burst), context.now()
 
@@ -25,9 +25,7 @@ async def reserve(context: AdvanceContext, burst: BurstRecord) -> None:
         other = await bursts.in_slot(connection, burst.cluster, burst.slot)
         if other is not None:
             raise SlotTaken(f"slot {burst.slot} has burst {other.label}, which is {other.state}")
-        await reservations.reserve(
-            connection, burst.id, burst.amounts, limits.amounts, now, since=limits.since
-        )
+        await reservations.reserve(connection, burst.id, burst.amounts, limits, now)
         await resources.add(connection, burst.id, keys)
         await locations.use(connection, burst.provider, burst.location, now)
         await bursts.change(connection, burst.id, state=BurstState.PLANNED, state_since=now)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from broker_config.formats import idset
 from burst.errors import LeadAway
 from burst.leads.restartable_jobs import RestartableSlotJobs
 from burst.lifecycle.records import PREFIX, ProbeResult, SlotView
@@ -21,6 +20,7 @@ from minicluster.save_restore.restarts import restart
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from burst.leads.slot_ranks import SlotRanks
     from minicluster.instance.port import Instance
     from minicluster.instance.records import Job
 
@@ -32,23 +32,6 @@ TOO_FEW_CORES = 99
 PROBE_SECONDS = 60.0
 """The time limit of a job that tries a rank."""
 _SCRIPT = 'test "$(nproc)" -ge "$0" || exit 99'
-
-
-class SlotRanks(NamedTuple):
-    """The ranks of a slot: so many from the first one on, with so many cores each."""
-
-    first: int
-    size: int
-    cores: int
-
-    def within(self, text: str) -> frozenset[int]:
-        """Return which of an idset's ranks are the slot's, counted from its first one."""
-        ranks = idset.decode(text.strip("[]")) if text else ()
-        return frozenset(rank - self.first for rank in ranks if 0 <= rank - self.first < self.size)
-
-    def encode(self, ranks: Iterable[int]) -> str:
-        """Return ranks of the slot as the instance counts them."""
-        return idset.encode(self.first + rank for rank in ranks)
 
 
 class InstanceLead:
@@ -103,7 +86,7 @@ class InstanceLead:
         running = [job.id for job in every if ranks.within(job.ranks) and not _tries(job, label)]
         started = {queue.name: queue.started for queue in self._instance.queues.all()}
         return SlotView(
-            instance=str(self._instance.links.rpc("attr.get", {"name": "broker.starttime"})["value"]),
+            instance=instance_id(self._instance),
             online=online,
             unresponsive=self._unresponsive(slot, online - ranks.within(status.get("torpid", ""))),
             drained=ranks.within(",".join(status["drain"])),
@@ -170,6 +153,11 @@ class InstanceLead:
         drained = ranks.within(",".join(status["drain"]))
         if wanted := (ranks.within(status["online"]) & frozenset(range(nodes))) - drained:
             self._instance.nodes.drain(ranks.encode(wanted), reason)
+
+
+def instance_id(instance: Instance) -> str:
+    """Return what tells an instance from one that takes its place. Raises InstanceError."""
+    return str(instance.links.rpc("attr.get", {"name": "broker.starttime"})["value"])
 
 
 def _probe_name(label: str, rank: int | str) -> str:

@@ -89,15 +89,34 @@ async def by_id(connection: AsyncConnection, burst: str) -> BurstRecord:
     return _record(row)
 
 
+async def by_label(connection: AsyncConnection, label: str) -> BurstRecord:
+    """Return a burst by its id, or by the end of it that names its resources. Raises BurstUnknown."""
+    found = await _records(connection, select(BURSTS).where(BURSTS.c.id.endswith(label, autoescape=True)))
+    exact = [each for each in found if label in {each.id, each.label}]
+    if len(exact) != 1:
+        raise BurstUnknown(f"there is no burst {label[:40]!r}; `minicluster burst list --all` has all")
+    return exact[0]
+
+
 async def opened(connection: AsyncConnection) -> list[BurstRecord]:
     """Return all bursts that are not deleted, the oldest first."""
     return await _records(connection, _OPEN)
+
+
+async def all_of_them(connection: AsyncConnection) -> list[BurstRecord]:
+    """Return all bursts, the oldest first."""
+    return await _records(connection, select(BURSTS).order_by(BURSTS.c.id))
 
 
 async def of_cluster(connection: AsyncConnection, cluster: str) -> list[BurstRecord]:
     """Return all bursts of a MiniCluster, the oldest first."""
     found = select(BURSTS).where(BURSTS.c.cluster == cluster).order_by(BURSTS.c.id)
     return await _records(connection, found)
+
+
+async def recent(connection: AsyncConnection, limit: int) -> list[BurstRecord]:
+    """Return the latest bursts, whatever became of them, the latest first."""
+    return await _records(connection, select(BURSTS).order_by(BURSTS.c.id.desc()).limit(limit))
 
 
 async def in_slot(connection: AsyncConnection, cluster: str, slot: str) -> BurstRecord | None:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, Column, Double, ForeignKey, String, Table, Text, insert, select, update
 
+from burst.ledger.bursts import BURSTS
 from burst.ledger.metadata import METADATA
 from burst.lifecycle.records import AssignedJob
+from burst.lifecycle.states import BurstState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,6 +39,16 @@ async def of_burst(connection: AsyncConnection, burst: str) -> list[AssignedJob]
     """Return the jobs of a burst by their ids."""
     found = select(JOBS).where(JOBS.c.burst == burst).order_by(JOBS.c.job)
     return [AssignedJob(**row._mapping) for row in await connection.execute(found)]
+
+
+async def assigned(connection: AsyncConnection, cluster: str) -> set[int]:
+    """Return the jobs of a MiniCluster that bursts have, or are to have."""
+    found = (
+        select(JOBS.c.job)
+        .join(BURSTS, BURSTS.c.id == JOBS.c.burst)
+        .where(BURSTS.c.cluster == cluster, BURSTS.c.state != BurstState.DELETED, JOBS.c.outcome == "")
+    )
+    return set(await connection.scalars(found))
 
 
 async def change(connection: AsyncConnection, burst: str, jobs: Iterable[int], **values: Any) -> None:

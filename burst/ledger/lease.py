@@ -38,6 +38,16 @@ async def acquire(connection: AsyncConnection, holder: str, now: float, seconds:
     return fence
 
 
+async def until(connection: AsyncConnection) -> float:
+    """Return when the lease ends, or has ended; 0 if nobody ever had it."""
+    return float((await connection.execute(select(LEASE.c.until))).scalar_one_or_none() or 0.0)
+
+
+async def release(connection: AsyncConnection, fence: int, now: float) -> None:
+    """Let another process have the lease at once, if it is still the one with this fence."""
+    await connection.execute(update(LEASE).where(LEASE.c.fence == fence).values(until=now))
+
+
 async def check(connection: AsyncConnection, fence: int) -> None:
     """Raise LeaseLost unless the fence is that of the present holder."""
     row = (await connection.execute(select(LEASE.c.holder, LEASE.c.fence))).one_or_none()

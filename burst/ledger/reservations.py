@@ -28,15 +28,17 @@ from burst.ledger.metadata import METADATA
 from burst.planning import money
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from burst.planning.records import BudgetLimit
 
 RESERVATIONS = Table(
     "burst_reservation",
     METADATA,
     Column("burst", String(26), ForeignKey("burst.id", ondelete="CASCADE"), primary_key=True),
-    Column("scope", String(130), primary_key=True),
+    Column("scope", String(140), primary_key=True),
     Column("at", Double, nullable=False),
     Column("amount", BigInteger, nullable=False),
     Column("is_charged", Boolean, nullable=False),
@@ -63,18 +65,21 @@ async def reserve(
     connection: AsyncConnection,
     burst: str,
     amounts: Mapping[str, int],
-    limits: Mapping[str, int],
+    limits: Sequence[BudgetLimit],
     now: float,
-    since: float = 0.0,
 ) -> None:
-    """ReserveSlot amounts by scope. `limits` are those of scopes that have one, from `since` on.
+    """Reserve amounts by scope, within the limits of those that have any.
 
     Raises BudgetExceeded, which names the scope: then nothing is reserved.
     """
-    for scope, amount in amounts.items():
-        if scope not in limits:
-            continue
-        left = limits[scope] - await spent(connection, scope, since)
+    concerned = [
+        (scope, amount, limit)
+        for scope, amount in amounts.items()
+        for limit in limits
+        if limit.is_about(scope)
+    ]
+    for scope, amount, limit in concerned:
+        left = limit.amount - await spent(connection, scope, limit.since)
         if amount > left:
             texts = (money.encode(amount), money.encode(max(left, 0)))
             raise BudgetExceeded(f"budget {scope}: its burst may cost {texts[0]}, and {texts[1]} is left")

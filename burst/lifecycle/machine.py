@@ -92,6 +92,7 @@ def _provisioning(life: Life) -> Iterator[BurstStep]:
 
 def _joining(life: Life) -> Iterator[BurstStep]:
     slot = life.observed.slot
+    yield from _orphaned(life)
     yield from _given_up(life, "{} of {} nodes joined in {}".format(*_joined(life), "{}"))
     for resource in life.resources:
         yield from _lost(life, resource, _NOT_THERE)
@@ -115,6 +116,7 @@ def _joining(life: Life) -> Iterator[BurstStep]:
 
 def _active(life: Life) -> Iterator[BurstStep]:
     burst, slot = life.burst, life.observed.slot
+    yield from _orphaned(life)
     if burst.stopping:
         yield steps.Enter(BurstState.DRAINING, BurstOutcome.STOPPED, "somebody stopped it")
     if life.now >= burst.until:
@@ -153,6 +155,7 @@ def _idle(life: Life, slot: SlotView) -> Iterator[BurstStep]:
 
 def _draining(life: Life) -> Iterator[BurstStep]:
     slot = life.observed.slot
+    yield from _orphaned(life)
     late = steps.Enter(BurstState.DELETING, reason=f"jobs ran on after {_limit(life)}")
     if slot is None:
         yield late if life.is_late else steps.Wait("the lead does not answer")
@@ -223,6 +226,12 @@ def _lost(
         why = f": {status.reason}" if status.reason else ""
         what = f"{resource.key.kind} {resource.key.name} is {status.phase.value}{why}"
         yield steps.Enter(state, BurstOutcome.FAILED, what)
+
+
+def _orphaned(life: Life) -> Iterator[BurstStep]:
+    """Yield the end of a burst whose MiniCluster is gone: nobody has jobs for it any more."""
+    if life.observed.is_orphan:
+        yield steps.Enter(BurstState.DELETING, BurstOutcome.FAILED, "its MiniCluster is gone")
 
 
 def _another_instance(life: Life, slot: SlotView) -> Iterator[BurstStep]:

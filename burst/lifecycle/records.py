@@ -167,3 +167,5 @@ class BurstObservation:
     """None: the lead does not answer."""
     listed: tuple[ResourceReport, ...] = ()
     """What the provider lists of the burst."""
+    is_orphan: bool = False
+    """Whether the MiniCluster is gone, and its lead will not answer again."""

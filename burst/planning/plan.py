@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 ALL = "all"
 """The scope of a budget that every burst uses."""
 NO_SLOT = "every slot has a burst already"
+NO_BURST = "the MiniCluster may have no further burst (bursting.maxBursts)"
+NO_OFFER = "no provider has machines"
 NEXT = "other jobs take all of this plan's bursts: it is planned again when one has ended"
 
 
@@ -34,23 +36,25 @@ def plan(request: BurstPlanRequest) -> BurstPlan:
             waiting.append(job)
     waiting = ordered(waiting)
     bursts: list[PlannedBurst] = []
-    for slot in request.slots:
+    for slot in request.slots[: request.bursts_left]:
         found = _cheapest(request, slot, waiting, bursts, reasons)
         if found is not None:
             bursts.append(found)
             waiting = [job for job in waiting if job.id not in found.jobs]
     planned = {job for burst in bursts for job in burst.jobs}
+    usual = NO_SLOT if not request.slots else NO_BURST if request.bursts_left == 0 else NEXT
     left_out = [
-        LeftOut(job, reason or (NEXT if request.slots else NO_SLOT))
+        LeftOut(job, reason or usual)
         for job, reason in reasons.items()
         if job not in planned
     ]
     return BurstPlan(tuple(bursts), tuple(left_out))
 
 
-def scopes(cluster: str, provider: str) -> set[str]:
+def scopes(cluster: str, provider: str, title: str = "") -> set[str]:
     """Return the scopes of budgets that a burst uses as a whole; its users have their portions besides."""
-    return {ALL, f"cluster:{cluster}", f"provider:{provider}"}
+    named = {f"cluster:{title}"} if title else set()
+    return {ALL, f"cluster:{cluster}", f"provider:{provider}", *named}
 
 
 def digest(planned: BurstPlan) -> str:
@@ -79,7 +83,7 @@ def _cheapest(
         if found:
             return min(found, key=lambda burst: (burst.worst, burst.ready, burst.provider, burst.machine))
         if not request.offers:
-            reasons[first.id] = "no provider has machines"
+            reasons[first.id] = "; ".join(request.resting) or NO_OFFER
     return None
 
 
@@ -94,26 +98,37 @@ class _Attempt(NamedTuple):
 
     @property
     def most(self) -> int:
-        return min(self.slot.size, self.offer.most)
+        return min(self.slot.size, self.offer.most, self._nodes_left)
+
+    @property
+    def _nodes_left(self) -> int:
+        left = self.request.nodes_left
+        return self.slot.size if left is None else left - sum(each.nodes for each in self.before)
 
     def obstacle(self, job: BurstableJob) -> str:
         """Return why a job cannot be in it, whatever it costs; empty if it can."""
+        return next(self._obstacles(job), "")
+
+    def _obstacles(self, job: BurstableJob) -> Iterator[str]:
         wanted, offer, shape = provider_of(job), self.offer, self.slot.shape
         if wanted not in {None, offer.provider}:
             known = {each.provider for each in self.request.offers}
-            return f"it asks for provider {wanted}" + ("" if wanted in known else ", which is not there")
+            yield f"it asks for provider {wanted}" + ("" if wanted in known else ", which is not there")
         if not offer.shape.holds(shape):
-            return f"{offer.provider} has no machine for nodes of {shape.cores} cores and {shape.gpus} GPUs"
+            yield f"{offer.provider} has no machine for nodes of {shape.cores} cores and {shape.gpus} GPUs"
         nodes = nodes_of(job.request, shape)
         if nodes is None:
-            return f"it does not fit on nodes of {shape.cores} cores and {shape.gpus} GPUs"
-        if nodes > self.most:
-            return f"it needs {nodes} nodes, and slot {self.slot.name} has {self.most} of {offer.provider}"
+            yield f"it does not fit on nodes of {shape.cores} cores and {shape.gpus} GPUs"
+            return
+        most, left = min(self.slot.size, offer.most), max(self._nodes_left, 0)
+        if nodes > most:
+            yield f"it needs {nodes} nodes, and slot {self.slot.name} has {most} of {offer.provider}"
+        if nodes > left:
+            yield f"it needs {nodes} nodes, and the MiniCluster may have {left} more (bursting.maxNodes)"
         limit, window = limit_of(job, self.request.selection), self.request.durations.window
         if limit > window:
             spans = (durations.encode(limit), durations.encode(window))
-            return "its time limit of {} is more than the {} that a burst may take".format(*spans)
-        return ""
+            yield "its time limit of {} is more than the {} that a burst may take".format(*spans)
 
     def obstacle_of_cost(self, job: BurstableJob) -> str:
         """Return why a burst for this job alone cannot be paid; empty if it can."""
@@ -169,7 +184,7 @@ class _Attempt(NamedTuple):
     def _exceeded(self, burst: PlannedBurst) -> Iterator[str]:
         """Yield each budget that the burst would exceed, with what is left of it."""
         for budget in self.request.budgets:
-            if budget.scope in scopes(self.request.cluster, burst.provider):
+            if budget.scope in self._scopes(burst):
                 yield from _beyond(budget.scope, budget.left - self._planned(budget.scope), burst.worst)
         if self.request.per_user is not None:
             for user, portion in burst.portions.items():
@@ -179,8 +194,10 @@ class _Attempt(NamedTuple):
 
     def _planned(self, scope: str) -> int:
         """Return what this plan's bursts so far would reserve of a budget."""
-        cluster = self.request.cluster
-        return sum(each.worst for each in self.before if scope in scopes(cluster, each.provider))
+        return sum(each.worst for each in self.before if scope in self._scopes(each))
+
+    def _scopes(self, burst: PlannedBurst) -> set[str]:
+        return scopes(self.request.cluster, burst.provider, self.request.title)
 
 
 def _beyond(scope: str, left: int, wanted: int) -> Iterator[str]:

@@ -91,7 +91,7 @@ class Budget(NamedTuple):
     """An amount that nobody may exceed."""
 
     scope: str
-    """What it is about: `all`, `cluster:NAME`, `provider:NAME`, `user:NAME`."""
+    """What it is about: `all`, `provider:NAME`, `cluster:UID`, `cluster:NAMESPACE/NAME`, `user:NAME`."""
     amount: int
     spent: int = 0
     """What bursts have charged and reserved of it in this period."""
@@ -100,6 +100,24 @@ class Budget(NamedTuple):
     def left(self) -> int:
         """What is left of it."""
         return self.amount - self.spent
+
+
+EACH_USER = "user:*"
+"""The scope of a limit that each user has for himself."""
+
+
+class BudgetLimit(NamedTuple):
+    """What bursts may reserve and be charged in a scope since a time. Of several of a scope each is kept."""
+
+    scope: str
+    """As of a Budget, or EACH_USER."""
+    amount: int
+    since: float = 0.0
+    """In seconds since 1970: what is older does not count."""
+
+    def is_about(self, scope: str) -> bool:
+        """Return whether it limits a scope."""
+        return scope == self.scope or (self.scope == EACH_USER and scope.startswith("user:"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +138,7 @@ class BurstPlanRequest:
     """Everything that a plan for one MiniCluster depends on."""
 
     cluster: str
+    """Its uid."""
     now: float
     jobs: tuple[BurstableJob, ...]
     slots: tuple[BurstSlot, ...]
@@ -132,6 +151,14 @@ class BurstPlanRequest:
     """What each user may cost in a period; None: it is not limited."""
     spent: Mapping[str, int] = field(default_factory=dict)
     """What users have been charged, and have reserved, in this period."""
+    nodes_left: int | None = None
+    """How many nodes its bursts may have besides those that they have; None: it is not limited."""
+    bursts_left: int | None = None
+    """The same of bursts."""
+    title: str = ""
+    """NAMESPACE/NAME of the MiniCluster: budgets by it outlive its uid. Empty: it has no such budgets."""
+    resting: tuple[str, ...] = ()
+    """Why providers that it may use have no offers now, a sentence each."""
 
 
 class PlannedBurst(NamedTuple):

@@ -47,7 +47,7 @@ def _obstacles(job: BurstableJob, selection: BurstSelection, now: float) -> Iter
     if not job.fits_here and not selection.never_fits:
         yield "it can never run here, and select.neverFits is false"
     if job.fits_here and selection.after is None:
-        yield "it can run here, and select.after is not set"
+        yield "it can run here, and select.waiting is false"
     waited = now - job.submitted
     if job.fits_here and selection.after is not None and waited < selection.after:
         spans = (durations.encode(max(waited, 0.0)), durations.encode(selection.after))

@@ -97,7 +97,7 @@ def upgrade() -> None:
     op.create_table(
         "burst_reservation",
         sa.Column("burst", sa.String(length=26), nullable=False),
-        sa.Column("scope", sa.String(length=130), nullable=False),
+        sa.Column("scope", sa.String(length=140), nullable=False),
         sa.Column("at", sa.Double(), nullable=False),
         sa.Column("amount", sa.BigInteger(), nullable=False),
         sa.Column("is_charged", sa.Boolean(), nullable=False),

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from burst.errors import LeadAway
-from burst.leads.instance_lead import InstanceLead, SlotRanks
+from burst.leads.instance_lead import InstanceLead
+from burst.leads.slot_ranks import SlotRanks
 from burst.lifecycle.records import ProbeResult
 from minicluster.instance.records import JobFilter, JobRequest, JobResult, JobState
 from tests.conformance.laboratory import eventually

@@ -16,6 +16,7 @@ from burst.ledger.ledger import LEASE_SECONDS, BurstLedger
 from burst.ledger.schema import SCHEMA
 from burst.lifecycle.records import AssignedJob, BurstRecord, ResourceKey
 from burst.lifecycle.states import BurstOutcome, BurstState
+from burst.planning.records import EACH_USER, BudgetLimit
 from minicluster.database import DatabaseError, migrate, new_id, open_database
 from minicluster.database.revise import differences
 
@@ -128,7 +129,7 @@ def test_no_budget_is_exceeded_however_many_reserve(url: str) -> None:
 
         async def reserve(one: BurstRecord) -> bool:
             async def work(connection: Any) -> int:
-                await reservations.reserve(connection, one.id, one.amounts, {"all": 100}, NOW)
+                await reservations.reserve(connection, one.id, one.amounts, [BudgetLimit("all", 100)], NOW)
                 return await reservations.spent(connection, "all")
 
             try:
@@ -149,6 +150,48 @@ def test_no_budget_is_exceeded_however_many_reserve(url: str) -> None:
     run(url, scenario)
 
 
+@pytest.mark.parametrize(
+    ("limits", "refusal"),
+    [
+        ([BudgetLimit("all", 14), BudgetLimit("all", 7, NOW + 1), BudgetLimit("other", 0)], ""),
+        ([BudgetLimit("all", 13)], "budget all: its burst may cost 0.000007, and 0.000006 is left"),
+        (
+            [BudgetLimit("all", 99), BudgetLimit("all", 6, NOW + 1)],
+            "budget all: its burst may cost 0.000007, and 0.000006 is left",
+        ),
+        ([BudgetLimit(EACH_USER, 8)], ""),
+        (
+            [BudgetLimit(EACH_USER, 7)],
+            "budget user:alice: its burst may cost 0.000004, and 0.000003 is left",
+        ),
+        ([BudgetLimit(EACH_USER, 7), BudgetLimit(EACH_USER, 4, NOW + 1)], "user:alice"),
+        ([BudgetLimit(EACH_USER, 4, NOW + 1)], ""),
+    ],
+)
+def test_each_limit_is_kept_since_its_own_time(url: str, limits: list[BudgetLimit], refusal: str) -> None:
+    """What was reserved before it does not count. One for each user is about all of them."""
+
+    async def scenario(database: Database) -> None:
+        amounts = {"all": 7, "user:alice": 4, "user:bob": 3}
+        async with database.write() as connection:
+            for number in range(2):
+                await bursts.add(connection, burst(number))
+            await reservations.reserve(connection, burst(0).id, amounts, (), NOW)
+
+            async def reserve() -> None:
+                await reservations.reserve(connection, burst(1).id, amounts, limits, NOW + 10)
+
+            if not refusal:
+                await reserve()
+            else:
+                with pytest.raises(BudgetExceeded, match=refusal):
+                    await reserve()
+            spent = await reservations.spent(connection, "all")
+            assert spent == (7 if refusal else 14)
+
+    run(url, scenario)
+
+
 def test_what_was_spent_counts_from_a_time_on(url: str) -> None:
     async def scenario(database: Database) -> None:
         async with database.write() as connection:
@@ -156,7 +199,7 @@ def test_what_was_spent_counts_from_a_time_on(url: str) -> None:
                 one = burst(number)
                 await bursts.add(connection, one)
                 amounts = {"all": 7, "user:alice": 4, "user:bob": 3 + number}
-                await reservations.reserve(connection, one.id, amounts, {}, at)
+                await reservations.reserve(connection, one.id, amounts, (), at)
             assert await reservations.of_burst(connection, one.id) == amounts
             assert await reservations.spent(connection, "all", NOW + 1) == 7
             assert await reservations.spent_by_user(connection) == {"alice": 8, "bob": 7}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from burst.errors import LeadAway
+from burst.errors import ClusterGone, LeadAway
 from burst.lifecycle.records import ProbeResult, ResourcePhase, SlotView
 from burst.providers.memory import PODS
 
@@ -50,6 +50,7 @@ class ModelLead:
         """By rank: why jobs do not run there."""
         self.unresponsive: dict[int, float] = {}
         self.is_away = False
+        self.is_gone = False
         self._size = size
         self._now = 0.0
 
@@ -170,6 +171,8 @@ class MeteredLead:
         self._called("restart", tuple(jobs))
 
     def _called(self, name: str, *arguments: Any) -> Any:
+        if self._lead.is_gone:
+            raise ClusterGone("its MiniCluster is gone")
         if self._lead.is_away:
             raise LeadAway("the lead does not answer")
         try:

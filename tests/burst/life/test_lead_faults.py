@@ -172,6 +172,26 @@ def test_jobs_that_come_while_it_is_idle_keep_it() -> None:
     lived(scenario)
 
 
+@pytest.mark.parametrize("state", ["provisioning", "joining", "active", "draining"])
+def test_a_burst_ends_at_once_when_its_minicluster_is_gone(state: str) -> None:
+    async def scenario(world: World) -> None:
+        burst = await world.request(3, seconds=1000.0)
+        if state == "draining":
+            await world.run(until="active")
+            await stop(world.ledger, burst)
+        world.lead.is_away = state == "joining"
+        await world.run(until=state)
+        world.lead.is_gone, begun = True, world.now
+        assert await ended(world) == (
+            "stopped" if state == "draining" else "failed",
+            "somebody stopped it" if state == "draining" else "its MiniCluster is gone",
+        )
+        assert world.now - begun < 60.0
+        assert world.cloud.there() == []
+
+    lived(scenario)
+
+
 def test_of_two_services_one_does_the_work() -> None:
     async def scenario(world: World) -> None:
         await world.request(3)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broker_config.formats.jobspec import RequestedResources
-from burst.advance.context import AdvanceContext, BudgetLimits
+from burst.advance.context import AdvanceContext
 from burst.asked import JobOrigin, LeadIdentity, request
 from burst.ledger import bursts, jobs, journal, reservations
 from burst.ledger.ledger import BurstLedger
@@ -19,6 +19,7 @@ from burst.ledger.schema import SCHEMA
 from burst.lifecycle.states import Timeouts
 from burst.planning.plan import plan
 from burst.planning.records import (
+    BudgetLimit,
     BurstableJob,
     BurstPlanRequest,
     BurstSelection,
@@ -106,8 +107,8 @@ class World:
             "here",
             {"memory": provider},
             lambda _cluster: MeteredLead(self.lead, self.meter),
-            lambda _burst: BudgetLimits(self.limits),
-            TIMEOUTS,
+            lambda _burst: [BudgetLimit(*each) for each in self.limits.items()],
+            lambda _burst: TIMEOUTS,
         )
         self.service = BurstService(self.context)
 

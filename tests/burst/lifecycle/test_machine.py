@@ -64,9 +64,9 @@ def lives(draw: st.DrawFn) -> Life:
     }
     listed = tuple(ResourceReport(key, draw(st.sampled_from((Phase.READY, Phase.GOING)))) for key in KEYS)
     jobs = [AssignedJob(burst.id, 7, "alice", "default", draw(_maybe))]
-    observed = BurstObservation(
-        statuses, draw(st.one_of(st.none(), slots())), listed if draw(st.booleans()) else ()
-    )
+    slot = draw(st.one_of(st.none(), slots()))
+    is_orphan = slot is None and draw(st.booleans())
+    observed = BurstObservation(statuses, slot, listed if draw(st.booleans()) else (), is_orphan)
     return Life(burst, resources, jobs, observed, NOW, Timeouts())
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burst.planning import money
-from burst.planning.plan import NEXT, NO_SLOT, digest, plan
+from burst.planning.plan import NEXT, NO_BURST, NO_OFFER, NO_SLOT, digest, plan
 from burst.planning.records import (
     Budget,
     BurstPlan,
@@ -84,7 +84,7 @@ def test_which_jobs_are_selected_is_up_to_the_document() -> None:
     assert plan(request(never)).bursts[0].jobs == (1,)
     text = "it can never run here, and select.neverFits is false"
     assert reason(plan(request(never, selection=BurstSelection(never_fits=False)))) == text
-    text = "it can run here, and select.after is not set"
+    text = "it can run here, and select.waiting is false"
     assert reason(plan(request(job(1), selection=BurstSelection(after=None)))) == text
     [burst] = plan(request(job(1, limit=0.0), selection=BurstSelection(assume=7200.0))).bursts
     assert burst.likely == money.cost(EURO, 1, 120 + 7200)
@@ -245,3 +245,24 @@ def _check_shapes(found: BurstPlan, asked: BurstPlanRequest) -> None:
             [one] = [each for each in asked.jobs if each.id == number]
             assert one.wish in (True, burst.provider)
             assert one.request.nodes <= burst.nodes
+
+
+def test_a_minicluster_has_no_more_nodes_than_it_may() -> None:
+    two = BurstSlot("burst-1", 8, NodeShape(8))
+    found = plan(request(job(1, 3), job(2, 3), job(3, 2), slots=(SLOT, two), nodes_left=5, bursts_left=2))
+    assert sum(each.nodes for each in found.bursts) <= 5
+    assert reason(plan(request(job(1, 3), nodes_left=2))) == (
+        "it needs 3 nodes, and the MiniCluster may have 2 more (bursting.maxNodes)"
+    )
+
+
+def test_a_minicluster_has_no_more_bursts_than_it_may() -> None:
+    found = plan(request(job(1), bursts_left=0))
+    assert (found.bursts, reason(found)) == ((), NO_BURST)
+    assert len(plan(request(job(1), bursts_left=1)).bursts) == 1
+
+
+def test_why_providers_have_no_offers_is_what_a_user_reads() -> None:
+    found = plan(request(job(1), offers=(), resting=("near: bursts failed there once",)))
+    assert reason(found) == "near: bursts failed there once"
+    assert reason(plan(request(job(1), offers=()))) == NO_OFFER
