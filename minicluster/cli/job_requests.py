@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _URGENCIES = {"hold": 0, "default": 16, "expedite": 31}
 _CC = re.compile(r"(?<!\{)\{cc\}(?!\})")
+BURSTABLE = "burstable"
+"""The attribute of jobs that may burst, where a document names no other one."""
 _AS_THEY_ARE = {"environment", "script"}
 """Fields of a request in which {cc} is not replaced."""
 
@@ -101,6 +103,16 @@ def with_attributes(request: JobRequest, settings: Iterable[str]) -> JobRequest:
     return replace(request, attributes=found["user"], system=found["system"])
 
 
+def burstable(request: JobRequest, wish: str | bool) -> JobRequest:
+    """Return a request that may burst, at a provider or at any (true); a wish without content: as it is."""
+    return replace(request, system={**request.system, BURSTABLE: wish}) if wish else request
+
+
+def bursts(request: JobRequest) -> bool:
+    """Return whether a request may burst."""
+    return bool(request.system.get(BURSTABLE))
+
+
 def whole_nodes(ctx: typer.Context, request: JobRequest) -> JobRequest:
     """Return a batch script's request, as by Flux: nodes without a number of tasks are whole ones."""
     source = ctx.get_parameter_source("tasks")
@@ -115,6 +127,11 @@ def notices(request: JobRequest, files: Mapping[str, str], base: Mapping[str, st
     """
     for option, path in files.items():
         yield from slurm_words.percents(option, path)
+    if bursts(request) and not request.duration:
+        yield (
+            "a burstable job without a time limit has no cost at worst: it bursts only where"
+            " spec.bursting.select.assumeSeconds is set; -t sets one"
+        )
     if request.script:
         yield from slurm_words.unknown_directives(request.command[0], request.script)
         return

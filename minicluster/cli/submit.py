@@ -61,6 +61,8 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
     label_io: given.LabelIoOption = False,
     setopt: given.SetoptOption = None,
     setattr_: given.SetattrOption = None,
+    burstable: given.BurstableOption = False,
+    burst_to: given.BurstToOption = "",
     cc: given.CcOption = "",
     batch: given.BatchOption = False,
     wait: given.WaitOption = False,
@@ -77,6 +79,8 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
 
       minicluster submit mc --cc 0-9 --output 'run-{cc}.log' -t 10 ./a.out --seed {cc}
 
+      minicluster submit mc --burstable -N 8 -t 30 ./a.out
+
       minicluster submit mc --on kubernetes --namespace research --watch -- hostname
     """
     from minicluster.cli import job_requests as requests
@@ -90,6 +94,7 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
     job = requests.queued(job, queue, dependency or (), urgency, limit)
     job = requests.with_shell_options(job, (input_file, output, error), setopt or (), label=label_io)
     job = requests.with_attributes(job, setattr_ or ())
+    job = requests.burstable(job, burst_to or burstable)
     job = requests.in_directory(job, cwd, here=base is not None)
     if batch:
         job = requests.whole_nodes(ctx, replace(job, script=text(command[0])))
@@ -115,10 +120,12 @@ def _whole_environment(backend: Backend, name: str) -> Mapping[str, str]:
 
 def _send(backend: Backend, name: str, requests: Sequence[JobRequest], then: AfterSubmission) -> int:
     """Submit jobs, and follow them where that is asked for; return the greatest exit code."""
+    from minicluster.cli.job_requests import bursts
+
     sent: list[str] = []
 
     def work(instance: Instance) -> int:
-        never = instance.jobs.unsatisfiable(requests[0])
+        never = "" if bursts(requests[0]) else instance.jobs.unsatisfiable(requests[0])
         jobids = _submitted(instance, requests, sent, then)
         if never:
             what = f"{sent[0]} can never" if len(sent) == 1 else "none of these jobs can ever"

@@ -56,6 +56,12 @@ SetoptOption = Annotated[
 SetattrOption = Annotated[
     list[str] | None, typer.Option("--setattr", "-S", metavar="NAME[=VALUE]", help="A job attribute.")
 ]
+BurstableOption = Annotated[
+    bool, typer.Option("--burstable", help="It may run on nodes of another cluster that are made for it.")
+]
+BurstToOption = Annotated[
+    str, typer.Option("--burst-to", metavar="PROVIDER", help="The same, on those of this provider alone.")
+]
 CcOption = Annotated[
     str,
     typer.Option("--cc", metavar="IDSET", help="A job for each id, such as 0-9, which replaces {cc}."),

@@ -107,6 +107,8 @@ OPTIONS = [
         {"attributes": {"elastic": {"min": 1}}, "system": {"x": {"y": "z"}}},
         id="attributes",
     ),
+    pytest.param("--burstable -t 5", {"system": {"burstable": True}, "duration": 300.0}, id="burstable"),
+    pytest.param("--burst-to far -t 5", {"system": {"burstable": "far"}, "duration": 300.0}, id="burst-to"),
     pytest.param("--env B=$A$A --env=-PATH", {"environment": {"A": "1", "B": "11"}}, id="environment"),
     pytest.param(
         "--env R={{taskid}}",
@@ -251,6 +253,16 @@ def test_a_time_limit_of_the_command_line_overrides_that_of_the_script(
     for option, seconds in (("--time-limit", 7.0), ("-t", 420.0)):
         assert _end(monkeypatch, "mc", "--batch", option, "7", script) == 0
         assert recorder.requests.pop().duration == seconds
+
+
+def test_a_burstable_job_may_be_too_large_for_this_cluster(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], recorder: Recorder
+) -> None:
+    assert _end(monkeypatch, "mc", "-c", "99", "--burstable", "-t", "5", "true") == 0
+    assert capsys.readouterr() == ("ƒ2\n", "")
+    assert _end(monkeypatch, "mc", "--burstable", "true") == 0
+    assert "a burstable job without a time limit has no cost at worst" in capsys.readouterr().err
+    assert len(recorder.requests) == 2
 
 
 LEFT = "minicluster: --output %x-%4a.%j.out: "
