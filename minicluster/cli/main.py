@@ -17,7 +17,7 @@ from minicluster.cli.reporting import print_warning
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-OURS = ("minicluster.", "broker_config.", "queue_policies.")
+OURS = ("minicluster.", "broker_config.", "queue_policies.", "burst.")
 """Errors of these packages, and those below them, are for users: they are shown without a traceback."""
 PROGRAM = "minicluster"
 GARBAGE = 10_000

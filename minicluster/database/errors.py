@@ -3,7 +3,8 @@
 DatabaseError        the database cannot be used as it is: no database, damaged, read-only, a wrong URL
 ├── DatabaseAway     it cannot be used now: connection lost, server ended, locked for too long
 ├── DatabaseFull     there is no room left for it
-└── SchemaUnknown    its tables are those of another release
+├── SchemaUnknown    its tables are those of another release
+└── StateDirectoryUnusable  its directory cannot be made, or others may enter it
 
 Each message names the database, without a password, and what to do. What a statement may cause, such as
 `sqlalchemy.exc.IntegrityError`, stays as SQLAlchemy raises it.
@@ -26,3 +27,7 @@ class DatabaseFull(DatabaseError):  # noqa: N818 - named for what happened
 
 class SchemaUnknown(DatabaseError):  # noqa: N818 - named for what happened
     """The tables are those of a newer release, of an older one that was not migrated, or not there."""
+
+
+class StateDirectoryUnusable(DatabaseError):  # noqa: N818 - named for the state it reports
+    """The directory of a database cannot be made, or is not its user's alone."""

@@ -3,6 +3,7 @@
 <root>                     $XDG_RUNTIME_DIR/minicluster, else <tmp>/minicluster-<uid>
 └── <cluster>              0700
     ├── state.json         the cluster and its supervisor (see records.py)
+    ├── document.yaml      the MiniCluster as it was started, for services on this machine
     ├── control            the supervisor's socket
     ├── etc/               broker.toml, R, start.sh …: the ConfigMap
     ├── curve.cert         0400, the Secret
@@ -49,6 +50,11 @@ class ClusterDirectory:
     def state(self) -> Path:
         """The state file."""
         return self.path / "state.json"
+
+    @property
+    def document(self) -> Path:
+        """The MiniCluster as it was started, as JSON, which is YAML too."""
+        return self.path / "document.yaml"
 
     @property
     def control(self) -> Path:

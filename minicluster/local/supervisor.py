@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minicluster.backends.errors import BackendError
+from minicluster.document import loading
 from minicluster.local import control_server, documents, preparation, state_directory, state_file
 from minicluster.local.bring_up import bring_up
 from minicluster.local.brokers import Brokers
@@ -224,6 +225,7 @@ def _prepared(directory: ClusterDirectory, task: Message, notice: Notice) -> tup
         restore=task["restore"],
         decisions=task["decisions"],
     )
+    directory.document.write_text(json.dumps(loading.dump(prepared.cluster)))
     pid, start = state_file.own_identity()
     spec = prepared.cluster.spec
     state = ClusterState(

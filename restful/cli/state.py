@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import fcntl
-import os
-import stat
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
+from minicluster.database import state_directory
 from restful.cli.errors import ServeError
 
-NAME = "minicluster"
+if TYPE_CHECKING:
+    from pathlib import Path
+
 DATABASE = "serve.db"
 
 
@@ -38,29 +38,13 @@ class StateDirectory:
 
 
 def default() -> Path:
-    """Return the directory of a user who names none (XDG Base Directory Specification: state)."""
-    chosen = os.environ.get("XDG_STATE_HOME", "")
-    base = Path(chosen) if chosen.startswith("/") else Path.home() / ".local" / "state"
-    return base / NAME
+    """Return the directory of a user who names none."""
+    return state_directory.default()
 
 
 def opened(path: Path) -> StateDirectory:
-    """Return the directory, which is made if it is not there. Raises ServeError."""
-    try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = path.stat()
-    except OSError as error:
-        raise ServeError(
-            f"state directory {path}: {error.strerror}; name another one with --state"
-        ) from error
-    if found.st_uid != os.geteuid():
-        raise ServeError(f"state directory {path}: is another user's; name another one with --state")
-    mode = stat.S_IMODE(found.st_mode)
-    if mode & 0o077:
-        raise ServeError(
-            f"state directory {path}: mode {mode:04o} lets others read digests of passwords: chmod 700"
-        )
-    return StateDirectory(path)
+    """Return the directory, which is made if it is not there. Raises StateDirectoryUnusable."""
+    return StateDirectory(state_directory.opened(path, "digests of passwords"))
 
 
 def locked(directory: StateDirectory) -> IO[str]:

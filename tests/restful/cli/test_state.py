@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from minicluster.database.errors import StateDirectoryUnusable
 from restful.cli import state
 from restful.cli.errors import ServeError
 
@@ -15,7 +16,7 @@ def test_a_directory_is_made_for_its_user_alone(tmp_path: Path) -> None:
 
 def test_one_that_others_may_enter_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o750)
-    with pytest.raises(ServeError) as caught:
+    with pytest.raises(StateDirectoryUnusable) as caught:
         state.opened(tmp_path)
     assert str(caught.value) == (
         f"state directory {tmp_path}: mode 0750 lets others read digests of passwords: chmod 700"
@@ -24,7 +25,7 @@ def test_one_that_others_may_enter_is_refused(tmp_path: Path) -> None:
 
 def test_one_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ServeError, match=r"Not a directory; name another one with --state$"):
+    with pytest.raises(StateDirectoryUnusable, match=r"Not a directory; name another one with --state$"):
         state.opened(tmp_path / "file" / "state")
 
 
