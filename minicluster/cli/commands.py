@@ -34,7 +34,7 @@ PANELS = {
         *("suspend", "resume", "shell", "logs", "down"),
     ),
     "Jobs": ("submit", "jobs", "attach", "wait", "urgency", "update", "resize", "cancel"),
-    "Servers": ("serve", "login", "logout", "tokens", "users", "quotas"),
+    "Servers": ("serve", "burst", "login", "logout", "tokens", "users", "quotas"),
     "Documents": ("init", "validate", "explain", "render"),
     "Simulation": ("policies", "simulate"),
     "Administration": ("crd", "operator", "metrics-adapter", "rest-api"),

@@ -1,0 +1,1 @@
+"""`minicluster burst`: what people ask of bursting on this machine."""

@@ -1,0 +1,264 @@
+"""`minicluster burst`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from minicluster.cli.help_text import PlainCommand, PlainGroup
+from minicluster.cli.reporting import print_notice
+from minicluster.cli.service_options import LogLevelOption
+from minicluster.cli.tables import OutputOption, echo, json_text, show, show_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from burst.cli.workplace import Workplace
+
+T = TypeVar("T")
+app = typer.Typer(name="burst", cls=PlainGroup, add_completion=False, no_args_is_help=True)
+
+SettingsOption = Annotated[
+    str,
+    typer.Option(
+        "--settings", metavar="FILE", help="Providers and budgets; by default burst.yaml in the state folder."
+    ),
+]
+StateOption = Annotated[
+    str,
+    typer.Option(
+        "--state", metavar="FOLDER", help="Of the ledger; by default ~/.local/state/minicluster."
+    ),
+]
+OptionalNameArgument = Annotated[
+    str, typer.Argument(metavar="[NAME]", help="Of a MiniCluster; by default all that burst.")
+]
+BurstArgument = Annotated[str, typer.Argument(metavar="BURST", help="As `burst list` prints it.")]
+
+
+@app.callback()
+def burst() -> None:
+    """Run jobs that do not fit here on nodes of other clusters, which are made for them and taken away again.
+
+    A document asks for it with `spec.bursting`; jobs are submitted with `--burstable`.
+
+    minicluster burst plan
+
+    minicluster burst serve
+
+    minicluster burst list
+    """
+
+
+@app.command(cls=PlainCommand)
+def plan(
+    name: OptionalNameArgument = "",
+    settings: SettingsOption = "",
+    state: StateOption = "",
+    output: OutputOption = "table",
+) -> None:
+    """Show which bursts would be made now, for which jobs, at what cost, and why other jobs are left out.
+
+    Nothing is made, and nothing is written.
+
+    minicluster burst plan mc
+
+    minicluster burst plan --output json
+    """
+    from burst.cli import rows
+
+    async def work(workplace: Workplace) -> list[dict[str, Any]]:
+        return [rows.of_plan(await workplace.planner.planned(each)) for each in await workplace.chosen(name)]
+
+    plans = _within(state, settings, work)
+    if output == "json":
+        echo(json_text(plans, indent=2))
+        return
+    for each in plans:
+        _show_plan(each)
+
+
+@app.command(cls=PlainCommand)
+def apply(
+    digest: Annotated[str, typer.Argument(metavar="DIGEST", help="Of a plan, as `burst plan` prints it.")],
+    settings: SettingsOption = "",
+    state: StateOption = "",
+) -> None:
+    """Have the service make the bursts of a plan, if that is still the plan.
+
+    minicluster burst apply 3f1c09d2a4b58e67
+    """
+    from burst.cli.requests import apply_plan
+
+    async def work(workplace: Workplace) -> Sequence[str]:
+        return await apply_plan(workplace, digest)
+
+    for each in _within(state, settings, work):
+        echo(each)
+
+
+@app.command("list", cls=PlainCommand)
+def list_bursts(
+    *,
+    every: Annotated[bool, typer.Option("--all", "-a", help="Those that are deleted as well.")] = False,
+    settings: SettingsOption = "",
+    state: StateOption = "",
+    output: OutputOption = "table",
+) -> None:
+    """List bursts: where each is in its life, how it went, and what it costs.
+
+    minicluster burst list
+
+    minicluster burst list --all --output json
+    """
+    from burst.cli import rows
+    from burst.cli.requests import listed
+
+    found = _within(state, settings, lambda workplace: listed(workplace, every=every))
+    shown = found if output == "json" else [rows.shown(each) for each in found]
+    show(shown, rows.BURST_COLUMNS, output, "no bursts")
+
+
+@app.command("show", cls=PlainCommand)
+def show_burst(
+    burst: BurstArgument, settings: SettingsOption = "", state: StateOption = "", output: OutputOption = "table"
+) -> None:
+    """Show all that is known of a burst: its resources, its jobs, and what was done for it.
+
+    minicluster burst show 62dgmfw4gk
+    """
+    from burst.cli.requests import details
+
+    found = _within(state, settings, lambda workplace: details(workplace, burst))
+    if output == "json":
+        echo(json_text(found, indent=2))
+        return
+    _show_details(found)
+
+
+@app.command(cls=PlainCommand)
+def stop(burst: BurstArgument, settings: SettingsOption = "", state: StateOption = "") -> None:
+    """End a burst: jobs that run there may end, those that wait are moved back.
+
+    minicluster burst stop 62dgmfw4gk
+    """
+    from burst.cli.requests import stop_burst
+
+    echo(_within(state, settings, lambda workplace: stop_burst(workplace, burst)))
+
+
+@app.command(cls=PlainCommand)
+def sweep(
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be deleted.")] = False,
+    settings: SettingsOption = "",
+    state: StateOption = "",
+    output: OutputOption = "table",
+) -> None:
+    """Compare what providers list with the ledger, and delete what belongs to no burst.
+
+    The service does it every two minutes by itself.
+
+    minicluster burst sweep --dry-run
+    """
+    from burst.cli.requests import swept
+
+    found, unswept = _within(state, settings, lambda workplace: swept(workplace, is_dry=dry_run))
+    show(found, ("provider", "kind", "name", "nodes", "burst", "action"), output, "nothing is left over")
+    for text in unswept:
+        print_notice(f"not swept: {text}")
+    if unswept:
+        raise typer.Exit(1)
+
+
+@app.command(cls=PlainCommand)
+def providers(settings: SettingsOption = "", state: StateOption = "", output: OutputOption = "table") -> None:
+    """List the providers of the settings, with the machines that each offers.
+
+    minicluster burst providers
+    """
+    from burst.cli.requests import offers
+
+    found = _within(state, settings, offers)
+    columns = ("provider", "location", "machine", "cores", "gpus", "price_an_hour", "most", "spot")
+    show(found, columns, output, "the settings have no provider")
+
+
+@app.command(cls=PlainCommand)
+def check(
+    provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="As `burst providers` prints it.")],
+    settings: SettingsOption = "",
+    state: StateOption = "",
+) -> None:
+    """Ask a provider whether its settings, credentials and the way there are good for bursts.
+
+    minicluster burst check research
+    """
+    from burst.cli.requests import problems
+
+    found = _within(state, settings, lambda workplace: problems(workplace, provider))
+    for each in found:
+        echo(f"{provider}: {each}")
+    if found:
+        raise typer.Exit(1)
+    echo(f"{provider}: all is well")
+
+
+@app.command(cls=PlainCommand)
+def serve(
+    settings: SettingsOption = "", state: StateOption = "", log_level: LogLevelOption = "info"
+) -> None:
+    """Make bursts, use them and take them away again, until Ctrl-C or SIGTERM.
+
+    Bursts go on when the service does not run; the next one takes them over, and each ends by itself at the
+    time that `burst list` shows.
+
+    minicluster burst serve
+
+    minicluster burst serve --settings burst.yaml
+    """
+    from burst.cli import process
+    from burst.cli.workplace import PathChoice
+
+    process.run(PathChoice(state, settings), log_level)
+
+
+def _within(state: str, settings: str, work: Callable[[Workplace], Awaitable[T]]) -> T:
+    """Return what a function returns that uses the ledger, the settings and the leads."""
+    from burst.cli.workplace import PathChoice, opened
+
+    async def run() -> T:
+        async with opened(PathChoice(state, settings)) as workplace:
+            return await work(workplace)
+
+    return asyncio.run(run())
+
+
+def _show_plan(plan: dict[str, Any]) -> None:
+    from burst.cli import rows
+
+    echo(f"{plan['cluster']}: {len(plan['bursts'])} bursts, at most {plan['worst']}")
+    if plan["bursts"]:
+        show(rows.shown_bursts(plan), rows.PLAN_COLUMNS, "table")
+    if plan["left_out"]:
+        echo("left out:")
+        show(rows.shown_left_out(plan), rows.LEFT_OUT_COLUMNS, "table")
+    if plan["bursts"] and plan["dry_run"]:
+        print_notice(f"`minicluster burst apply {plan['digest']}` has them made")
+
+
+def _show_details(found: dict[str, Any]) -> None:
+    from datetime import datetime
+
+    from broker_config.formats import jobid
+    from burst.cli import rows
+
+    row = rows.shown(found)
+    show_fields({key: row[key] for key in (*rows.BURST_COLUMNS, "machine", "location")})
+    show(found["resources"], ("kind", "name", "nodes"), "table", "no resources")
+    jobs = [{**each, "job": jobid.f58(each["id"])} for each in found["jobs"]]
+    show(jobs, ("job", "user", "outcome"), "table", "no jobs")
+    for line in found["journal"]:
+        echo(f"{datetime.fromtimestamp(line['at']).astimezone():%Y-%m-%d %H:%M:%S}  {line['text']}")

@@ -1,0 +1,141 @@
+"""What commands read from the ledger, and ask of the service through it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from burst import asked
+from burst.advance.context import called
+from burst.cli import rows
+from burst.cli.errors import PlanChanged, ProviderUnknown
+from burst.ledger import bursts, jobs, journal, lease, reservations, resources
+from burst.lifecycle.states import BurstState
+from burst.planning import money
+from burst.planning.plan import digest
+from burst.sweep import sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from burst.cli.workplace import Workplace
+    from burst.lifecycle.records import BurstRecord
+
+NO_SERVICE = "no service runs that would make it: start one with `minicluster burst serve`"
+
+
+async def apply_plan(workplace: Workplace, wanted: str) -> Sequence[str]:
+    """Ask for the bursts of the plan with a digest; return a line for each. Raises PlanChanged."""
+    for cluster in await workplace.clusters():
+        found = await workplace.planner.planned(cluster)
+        if digest(found.plan) != wanted or not found.plan.bursts:
+            continue
+        made = await workplace.planner.apply(found)
+        note = "" if await _is_served(workplace) else f"; {NO_SERVICE}"
+        return [f"burst {each[-10:]} is asked for{note}" for each in made]
+    raise PlanChanged(
+        f"{wanted}: is not what would be done now; `minicluster burst plan` has the present plan"
+    )
+
+
+async def listed(workplace: Workplace, *, every: bool) -> list[dict[str, Any]]:
+    """Return bursts as rows, the oldest first."""
+    names = await _names(workplace)
+    now = workplace.ledger.now()
+
+    async def work(connection: AsyncConnection) -> list[dict[str, Any]]:
+        found = await (bursts.all_of_them(connection) if every else bursts.opened(connection))
+        return [await _row(connection, each, names, now) for each in found]
+
+    return await workplace.ledger.read(work)
+
+
+async def details(workplace: Workplace, label: str) -> dict[str, Any]:
+    """Return all that is known of a burst. Raises BurstUnknown."""
+    names = await _names(workplace)
+    now = workplace.ledger.now()
+
+    async def work(connection: AsyncConnection) -> dict[str, Any]:
+        found = await bursts.by_label(connection, label)
+        row = await _row(connection, found, names, now)
+        made = await resources.of_burst(connection, found.id)
+        return rows.details(row, made, await journal.of_burst(connection, found.id))
+
+    return await workplace.ledger.read(work)
+
+
+async def stop_burst(workplace: Workplace, label: str) -> str:
+    """Ask for the end of a burst; return a line. Raises BurstUnknown."""
+    found = await workplace.ledger.read(lambda connection: bursts.by_label(connection, label))
+    await asked.stop(workplace.ledger, found.id)
+    note = "" if await _is_served(workplace) else f"; {NO_SERVICE.replace('make', 'end')}"
+    return f"burst {found.label} is to end{note}"
+
+
+async def swept(workplace: Workplace, *, is_dry: bool) -> tuple[list[dict[str, Any]], Sequence[str]]:
+    """Sweep; return what was found as rows, and what could not be swept. Raises LeaseLost."""
+    if not is_dry:
+        await workplace.ledger.acquire()
+    report = await sweep(workplace.context, is_dry=is_dry)
+    found = [
+        {
+            "provider": each.provider,
+            "kind": each.status.key.kind,
+            "name": each.status.key.name,
+            "nodes": each.status.key.nodes,
+            "burst": each.status.burst,
+            "action": each.action,
+        }
+        for each in report.orphans
+    ]
+    return found, report.unswept
+
+
+async def offers(workplace: Workplace) -> list[dict[str, Any]]:
+    """Return what the providers offer as rows."""
+    return [
+        {
+            "provider": name,
+            "location": provider.location,
+            "machine": offer.machine,
+            "cores": offer.shape.cores,
+            "gpus": offer.shape.gpus,
+            "price_an_hour": money.encode(offer.price),
+            "most": offer.most,
+            "ready_seconds": offer.ready,
+            "spot": offer.spot,
+        }
+        for name, provider in workplace.providers.items()
+        for offer in provider.offers()
+    ]
+
+
+async def problems(workplace: Workplace, name: str) -> list[str]:
+    """Return what is wrong with a provider. Raises ProviderUnknown."""
+    found = workplace.providers.get(name)
+    if found is None:
+        names = ", ".join(workplace.providers) or "none"
+        raise ProviderUnknown(f"provider {name}: the settings have none of this name; they have {names}")
+    return list(await called(found.problems))
+
+
+async def _names(workplace: Workplace) -> dict[str, str]:
+    """Return the names of MiniClusters by their uids."""
+    return {each.uid: each.name for each in await workplace.clusters()}
+
+
+async def _row(
+    connection: AsyncConnection, burst: BurstRecord, names: dict[str, str], now: float
+) -> dict[str, Any]:
+    assigned = await jobs.of_burst(connection, burst.id)
+    amounts = await reservations.of_burst(connection, burst.id)
+    if burst.state is BurstState.REQUESTED:
+        amounts = dict(burst.amounts)
+    return rows.of_burst(burst, names.get(burst.cluster, burst.cluster), assigned, amounts, now)
+
+
+async def _is_served(workplace: Workplace) -> bool:
+    """Return whether a process advances bursts now."""
+    until = await workplace.ledger.read(lease.until)
+    return until > workplace.ledger.now()

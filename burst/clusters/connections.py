@@ -1,0 +1,154 @@
+"""Connections to leads: opened when they are first needed, and anew after one was lost."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from broker_config.formats import resource_set
+from burst.errors import ClusterGone, LeadAway
+from burst.leads.instance_lead import InstanceLead, instance_id
+from burst.leads.layout import LeadLayout, of_resource_set
+from burst.leads.waiting_jobs import WaitingJobs
+from minicluster.backends.errors import BackendError
+from minicluster.document import bursted_clusters
+from minicluster.instance.errors import InstanceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
+
+    from burst.clusters.records import BurstingCluster
+    from burst.lifecycle.records import SlotView
+    from minicluster.instance.port import Instance
+
+T = TypeVar("T")
+HOME = "default"
+"""The queue of jobs that run on a MiniCluster's own nodes."""
+
+
+class OpenLead(NamedTuple):
+    """A connection, and what is known of its instance for as long as it lasts."""
+
+    instance: Instance
+    identity: str
+    """The id of the instance: another one does not know its jobs."""
+    layout: LeadLayout
+    lead: InstanceLead
+    waiting: WaitingJobs
+
+
+class LeadConnections:
+    """The connections of one process, one a MiniCluster. Methods block; any thread may call them."""
+
+    def __init__(self) -> None:
+        self._clusters: Mapping[str, BurstingCluster] = {}
+        self._open: dict[str, OpenLead] = {}
+        self._lock = threading.Lock()
+
+    def serve(self, clusters: Iterable[BurstingCluster]) -> None:
+        """Set which MiniClusters there are. Those that are gone are not connected any longer."""
+        found = {each.uid: each for each in clusters}
+        with self._lock:
+            self._clusters = found
+            gone = [self._open.pop(uid) for uid in self._open.keys() - found.keys()]
+        for each in gone:
+            each.instance.close()
+
+    def cluster(self, uid: str) -> BurstingCluster:
+        """Return a MiniCluster. Raises ClusterGone."""
+        found = self.find(uid)
+        if found is None:
+            raise ClusterGone("its MiniCluster is gone")
+        return found
+
+    def find(self, uid: str) -> BurstingCluster | None:
+        """Return a MiniCluster, None if it is gone."""
+        return self._clusters.get(uid)
+
+    def opened(self, uid: str) -> OpenLead:
+        """Return the connection to a lead. Raises LeadAway."""
+        with self._lock:
+            found = self._open.get(uid)
+            if found is None:
+                found = self._open[uid] = _connected(self.cluster(uid))
+            return found
+
+    def lost(self, uid: str) -> None:
+        """Connect anew the next time: a call over the connection failed."""
+        with self._lock:
+            found = self._open.pop(uid, None)
+        if found is not None:
+            found.instance.close()
+
+    def ask(self, uid: str, work: Callable[[OpenLead], T]) -> T:
+        """Return what a function returns of a lead. Raises LeadAway."""
+        try:
+            return work(self.opened(uid))
+        except InstanceError as error:
+            self.lost(uid)
+            raise LeadAway(str(error)) from error
+
+    def close(self) -> None:
+        """Hang up everywhere."""
+        self.serve(())
+
+    def lead(self, uid: str) -> ConnectedLead:
+        """Return a lead that connects when it is asked for something."""
+        return ConnectedLead(self, uid)
+
+
+class ConnectedLead:
+    """See `burst.leads.lead.BurstLead`."""
+
+    def __init__(self, connections: LeadConnections, uid: str) -> None:
+        self._connections = connections
+        self._uid = uid
+
+    async def view(self, slot: str, label: str) -> SlotView:
+        """Return what it reports of a slot."""
+        return await self._asked(lambda lead: lead.view(slot, label))
+
+    async def probe(self, slot: str, label: str, ranks: Iterable[int]) -> None:
+        """Undrain ranks, and try a job on each that was not tried yet."""
+        await self._asked(lambda lead: lead.probe(slot, label, ranks))
+
+    async def move(self, jobs: Iterable[int], queue: str) -> Mapping[int, str]:
+        """Move jobs into a queue."""
+        return await self._asked(lambda lead: lead.move(jobs, queue))
+
+    async def start_queue(self, queue: str) -> None:
+        """Have jobs of a queue start."""
+        await self._asked(lambda lead: lead.start_queue(queue))
+
+    async def close(self, slot: str, nodes: int, reason: str) -> None:
+        """Stop a slot's queue, and drain so many of its ranks."""
+        await self._asked(lambda lead: lead.close(slot, nodes, reason))
+
+    async def restart(self, jobs: Iterable[int]) -> None:
+        """Have running jobs begin anew on the MiniCluster's own nodes."""
+        await self._asked(lambda lead: lead.restart(jobs))
+
+    async def _asked(self, call: Callable[[InstanceLead], Coroutine[Any, Any, T]]) -> T:
+        opened = await asyncio.to_thread(self._connections.opened, self._uid)
+        try:
+            return await call(opened.lead)
+        except LeadAway:
+            await asyncio.to_thread(self._connections.lost, self._uid)
+            raise
+
+
+def _connected(cluster: BurstingCluster) -> OpenLead:
+    try:
+        instance = cluster.connect()
+        try:
+            found = resource_set.read(instance.links.rpc("resource.sched-status", {})["all"])
+            identity = instance_id(instance)
+        except BaseException:
+            instance.close()
+            raise
+    except (InstanceError, BackendError) as error:
+        raise LeadAway(str(error)) from error
+    layout = of_resource_set(found, [name for name, *_ in bursted_clusters(cluster.document)])
+    lead = InstanceLead(instance, layout.slots, HOME)
+    return OpenLead(instance, identity, layout, lead, WaitingJobs(instance, layout, HOME))

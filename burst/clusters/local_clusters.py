@@ -1,0 +1,61 @@
+"""The MiniClusters of this machine whose bursts are managed."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING
+
+from burst.clusters.records import BurstingCluster
+from burst.errors import LeadAway
+from burst.joining.records import JoinSettings
+from minicluster.document import DocumentError, loading
+from minicluster.local import connection, state_file
+
+if TYPE_CHECKING:
+    from minicluster.document import MiniCluster
+    from minicluster.local.records import ClusterState
+    from minicluster.local.state_directory import ClusterDirectory
+
+
+class LocalClusters:
+    """Those that are up; see `ClusterSource`."""
+
+    def clusters(self) -> list[BurstingCluster]:
+        """Return those that there are now, by name."""
+        found = [_cluster(directory, state) for directory, state in state_file.live_clusters()]
+        return sorted((each for each in found if each is not None), key=lambda each: each.name)
+
+
+def _cluster(directory: ClusterDirectory, state: ClusterState) -> BurstingCluster | None:
+    try:
+        [document] = loading.parse(directory.document.read_text(), source=state.name).clusters
+    except (OSError, ValueError, DocumentError):
+        return None  # it is about to come, or to go
+    if document.spec.bursting is None:
+        return None
+
+    def join(slot: str) -> JoinSettings:
+        return _join(directory, document, slot)
+
+    uid = f"{state.name}-{round(state.created * 1000)}"[-63:]
+    title = f"{document.metadata.namespace or 'default'}/{document.metadata.name}"
+    return BurstingCluster(uid, state.name, title, document, lambda: connection.of(state.name), join)
+
+
+def _join(directory: ClusterDirectory, document: MiniCluster, slot: str) -> JoinSettings:
+    policy = document.spec.bursting
+    try:
+        hosts = tomllib.loads((directory.config / "broker.toml").read_text())["bootstrap"]["hosts"]
+        certificate = directory.curve.read_text()
+    except OSError as error:
+        raise LeadAway(f"cluster {document.metadata.name}: its files are gone") from error
+    address, _, port = hosts[0]["connect"].removeprefix("tcp://").rpartition(":")
+    return JoinSettings(
+        cluster=document,
+        slot=slot,
+        address=address,
+        port=int(port),
+        certificate=certificate,
+        fence=float(policy.fence_seconds) if policy is not None else 30.0,
+        directory=directory.path,
+    )

@@ -1,0 +1,37 @@
+"""What is set for a MiniCluster, from its document and the settings of the service. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from burst.clusters.records import ClusterPolicy
+from burst.settings import policy
+from burst.settings.policy import ManagedCluster
+
+if TYPE_CHECKING:
+    from burst.clusters.records import BurstingCluster
+    from burst.settings.records import BurstSettings
+
+
+def of_cluster(cluster: BurstingCluster, settings: BurstSettings, now: float) -> ClusterPolicy:
+    """Return it as it is at a time: budgets are those of its period."""
+    found = cluster.document.spec.bursting
+    if found is None:
+        return ClusterPolicy(problem="the document has no spec.bursting")
+    namespace, _, name = cluster.title.partition("/")
+    managed = ManagedCluster(cluster.uid, namespace, name)
+    choice = policy.providers(found, settings, managed)
+    problems = [*choice.problems, policy.currency_problem(found, settings)]
+    if not found.join:
+        problems.append("spec.bursting.join is false: jobs in instances of their own are not there yet")
+    return ClusterPolicy(
+        providers=choice.names,
+        selection=policy.selection(found),
+        durations=policy.durations(found),
+        timeouts=policy.timeouts(found),
+        limits=policy.limits(found, settings, managed, now),
+        is_dry=found.dry_run,
+        most_nodes=found.max_nodes or None,
+        most_bursts=found.max_bursts or None,
+        problem="; ".join(filter(None, problems)),
+    )

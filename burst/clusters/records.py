@@ -1,0 +1,62 @@
+"""A MiniCluster whose jobs may burst, and what is set for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from burst.lifecycle.states import Timeouts
+from burst.planning.records import BurstSelection, Durations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from burst.joining.records import JoinSettings
+    from burst.planning.records import BudgetLimit
+    from minicluster.document import MiniCluster
+    from minicluster.instance.port import Instance
+
+
+@dataclass(frozen=True, slots=True)
+class BurstingCluster:
+    """A MiniCluster with slots that are managed."""
+
+    uid: str
+    """Another one with the same name, later on, has another one."""
+    name: str
+    """By which people know it: `mc` on this machine, `namespace/mc` on Kubernetes."""
+    title: str
+    """NAMESPACE/NAME, as budgets of the settings have it."""
+    document: MiniCluster
+    connect: Callable[[], Instance]
+    """Connects to its instance. Blocks; raises InstanceError and BackendError."""
+    join: Callable[[str], JoinSettings]
+    """Returns what brokers in a slot need. Blocks; raises LeadAway where its lead cannot be reached yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPolicy:
+    """What is set for one MiniCluster, by its document and by the settings of the service."""
+
+    providers: tuple[str, ...] = ()
+    """The names of those that it may use."""
+    selection: BurstSelection = field(default_factory=BurstSelection)
+    durations: Durations = field(default_factory=Durations)
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    limits: tuple[BudgetLimit, ...] = ()
+    """What its bursts may cost. Each is kept."""
+    is_dry: bool = True
+    """Whether plans are shown only."""
+    most_nodes: int | None = None
+    """Of all its bursts together."""
+    most_bursts: int | None = None
+    """At a time."""
+    problem: str = ""
+    """Why nothing of it bursts; empty if all is well."""
+
+
+class ClusterSource(Protocol):
+    """Finds the MiniClusters."""
+
+    def clusters(self) -> list[BurstingCluster]:
+        """Return those that there are now, by name. Blocks; raises BackendError."""
