@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from minicluster.document.autoscaling import Autoscaling, Behavior
+    from minicluster.document.bursting import BurstBudget, BurstPolicy, BurstSelector, BurstStatus
     from minicluster.document.cluster import (
         Archive,
         Logging,
@@ -79,6 +80,10 @@ __all__ = [
     "Archive",
     "Autoscaling",
     "Behavior",
+    "BurstBudget",
+    "BurstPolicy",
+    "BurstSelector",
+    "BurstStatus",
     "BurstedCluster",
     "Bursting",
     "Commands",
@@ -143,6 +148,7 @@ __all__ = [
 ]
 _HOMES = {
     "autoscaling": ("Autoscaling", "Behavior"),
+    "bursting": ("BurstBudget", "BurstPolicy", "BurstSelector", "BurstStatus"),
     "cluster": ("Archive", "Logging", "Metadata", "MiniCluster", "MiniClusterSpec", "Network"),
     "container": ("Commands", "Container", "DEFAULT_LOGS", "LifeCycle", "SecretReference", "Volume"),
     "definition": ("crd", "crd_yaml"),

@@ -6,39 +6,15 @@ has `[]` for the items of a list and `*` for the values of a map.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from minicluster.document import messages
 from minicluster.document.bounds import MAX_CORES, MAX_GPUS, MAX_HOSTS
+from minicluster.document.bursting_cel import bursting_rules
+from minicluster.document.cel_rule import CelRule
+from minicluster.document.cel_rule import count as _count
+from minicluster.document.cel_rule import given as _given
+from minicluster.document.cel_rule import is_true as _true
 from minicluster.document.modes import RUNNER_NAME
 from minicluster.document.scalars import DNS_LABEL, VARIABLE, TextPattern
-
-
-@dataclass(frozen=True, slots=True)
-class CelRule:
-    """A rule at a field path of the schema; an empty path is the whole document."""
-
-    field_path: str
-    rule: str
-    message: str
-    optional_old: bool = False
-    """Whether `oldSelf` is an optional value, which a new object does not have."""
-
-
-def _given(name: str) -> str:
-    """Return CEL for: the text `name` of self exists and is not empty."""
-    return f"(has(self.{name}) && self.{name} != '')"
-
-
-def _true(name: str) -> str:
-    """Return CEL for: the flag `name` of self exists and is true."""
-    return f"(has(self.{name}) && self.{name})"
-
-
-def _count(*conditions: str) -> str:
-    """Return CEL for the number of conditions that hold."""
-    return " + ".join(f"({condition} ? 1 : 0)" for condition in conditions)
-
 
 _RUNS_FLUX = "(has(c.runFlux) && c.runFlux)"
 _NAMED = "(has(c.name) && c.name != '')"
@@ -346,6 +322,7 @@ RULES: tuple[CelRule, ...] = (
         f"{_count(_given('claimName'), _given('hostPath'))} == 1",
         messages.STATE_SOURCE,
     ),
+    *bursting_rules(_STARTED, IMMUTABLE["flux"]),
     CelRule(
         "spec.flux.bursting",
         f"!({_given('hostlist')} && has(self.clusters) && size(self.clusters) > 0)",

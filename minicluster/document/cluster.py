@@ -6,6 +6,7 @@ from pydantic import Field, Strict
 
 from broker_config.settings import DEFAULT_PORT
 from minicluster.document.autoscaling import Autoscaling
+from minicluster.document.bursting import BurstPolicy
 from minicluster.document.container import Container, TextMap
 from minicluster.document.flux import FluxSpec
 from minicluster.document.names import API_VERSION, KIND
@@ -138,6 +139,9 @@ class MiniClusterSpec(Record):
     )
     archive: Archive = Field(default_factory=Archive, description="Saved state to restore and to save.")
     autoscaling: Autoscaling | None = Field(None, description="Make an autoscaler for this MiniCluster.")
+    bursting: BurstPolicy | None = Field(
+        None, description="Have a burst service add remote hosts. Absent: they are added by hand."
+    )
     network: Network = Field(default_factory=Network, description="Names, ports and places of the brokers.")
     logging: Logging = Field(default_factory=Logging, description="How much the start script says.")
     pod: PodSpec = Field(default_factory=PodSpec, description="Settings of the broker pods.")

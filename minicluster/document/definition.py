@@ -23,6 +23,12 @@ COLUMNS: tuple[dict[str, Any], ...] = (
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     {"name": "Max", "type": "integer", "jsonPath": ".status.maximumSize", "priority": 1},
     {"name": "Policy", "type": "string", "jsonPath": ".status.queuePolicy", "priority": 1},
+    {
+        "name": "Burst",
+        "type": "string",
+        "jsonPath": '.status.conditions[?(@.type=="Bursting")].reason',
+        "priority": 1,
+    },
     {"name": "Suspended", "type": "boolean", "jsonPath": ".spec.suspend", "priority": 1},
 )
 

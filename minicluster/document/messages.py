@@ -3,6 +3,7 @@
 from typing import Final
 
 from minicluster.document.bounds import MAX_CORES, MAX_GPUS, MAX_HOSTS
+from minicluster.document.bursting import FENCE_MARGIN
 
 BEYOND_START: Final = (
     "spec.size is greater than the number of hosts that Flux was told of when it started"
@@ -46,6 +47,16 @@ CLAIM_UNKNOWN: Final = "no claim of this name in pod.resourceClaims"
 STATE_SOURCE: Final = "stateVolume has exactly one of claimName and hostPath"
 HOSTLIST_AND_CLUSTERS: Final = "hostlist and clusters exclude each other"
 LEAD_BROKER: Final = "a leadBroker needs an address, a name and a size"
+BURSTING_HOSTS: Final = (
+    "bursting needs hosts that may join: name them in flux.bursting.clusters, or in flux.bursting.hostlist"
+)
+BURSTING_AND_LEAD: Final = (
+    "bursting and flux.bursting.leadBroker exclude each other: who joins another lead has none to burst from"
+)
+LOST_BEFORE_FENCE: Final = (
+    f"lostAfterSeconds must be at least {FENCE_MARGIN} more than fenceSeconds: brokers must have ended over"
+    " there before their jobs restart"
+)
 REQUEST_ABOVE_LIMIT: Final = "the request is greater than the limit"
 TOO_MANY_HOSTS: Final = f"a MiniCluster has at most {MAX_HOSTS} hosts, remote ones included"
 TOO_MANY_CORES: Final = f"a broker offers at most {MAX_CORES} cores"

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minicluster.document import formats, messages
+from minicluster.document.bursting import FENCE_MARGIN
 from minicluster.document.errors import BEYOND_PYTHON, described
-from minicluster.document.modes import RUNNER_NAME
+from minicluster.document.modes import RUNNER_NAME, bursts_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -288,6 +289,30 @@ def lead_broker_complete(cluster: MiniCluster) -> Iterator[Broken]:
     given = (bool(lead.address), bool(lead.name), bool(lead.size))
     if any(given) and not all(given):
         yield (*SPEC, "flux", "bursting", "leadBroker"), messages.LEAD_BROKER
+
+
+@rule("bursting", "clusters", "hostlist")
+def bursting_has_hosts(cluster: MiniCluster) -> Iterator[Broken]:
+    """A burst has hosts that Flux knows of from its start."""
+    known = cluster.spec.flux.bursting
+    if cluster.spec.bursting and not known.clusters and not known.hostlist:
+        yield (*SPEC, "bursting"), messages.BURSTING_HOSTS
+
+
+@rule("bursting", "leadBroker", "address")
+def bursting_or_lead_broker(cluster: MiniCluster) -> Iterator[Broken]:
+    """Followers of another lead have neither a queue nor hosts of bursts."""
+    if cluster.spec.bursting and bursts_out(cluster.spec):
+        yield (*SPEC, "bursting"), messages.BURSTING_AND_LEAD
+
+
+@rule("fenceSeconds", "lostAfterSeconds")
+def lost_after_the_fence(cluster: MiniCluster) -> Iterator[Broken]:
+    """No job runs on both sides of a broken link."""
+    policy = cluster.spec.bursting
+    if policy and policy.lost_after_seconds < policy.fence_seconds + FENCE_MARGIN:
+        found = f"found {policy.lost_after_seconds}, fenceSeconds is {policy.fence_seconds}"
+        yield (*SPEC, "bursting", "lostAfterSeconds"), f"{messages.LOST_BEFORE_FENCE}: {found}"
 
 
 def _format_rules() -> None:

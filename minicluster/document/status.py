@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Strict
 
+from minicluster.document.bursting import BurstStatus
 from minicluster.document.record import Record
 from minicluster.document.scalars import BrokerCount, Integer, Natural, ShortText, TextPattern
 
@@ -14,6 +15,8 @@ MAX_RESTARTED_JOBS = 3 * 2 * MAX_NAMED_JOBS
 """How many jobs `restartedJobs` names at most: restarted and lost ones, for each of three causes."""
 MAX_MESSAGE = 32_768
 """Characters that the message of a condition has at most."""
+MAX_BURSTS = 64
+"""As many as there may be remote clusters."""
 RanksText = Annotated[str, Strict(), Field(max_length=32_768)]
 Version = Annotated[int, Strict(), Field(ge=0)]
 Time = Annotated[
@@ -179,6 +182,9 @@ class Status(Record):
         (),
         description="Jobs that could not finish, by cause: of the last save, the resize under way, and the"
         " lost followers. At most 16 restarted and 16 lost ones a cause are named.",
+    )
+    bursts: Annotated[tuple[BurstStatus, ...], Field(max_length=MAX_BURSTS)] = Field(
+        (), description="Bursts that are not deleted yet; written by the burst service."
     )
     planning: PlanningStatus | None = Field(
         None, description="Planning that took too much (condition `Valid`); absent: it did not."

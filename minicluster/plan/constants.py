@@ -105,6 +105,10 @@ class ConditionType(StrEnum):
     """Only where the document asks for an autoscaler."""
 
 
+BURSTING_CONDITION = "Bursting"
+"""The condition that a burst service writes: where the operator writes conditions, this one stays."""
+
+
 class Reason(StrEnum):
     """Why a condition is as it is; for reasons that concern users an Event is sent as well (`events.py`)."""
 

@@ -184,6 +184,22 @@ BROKEN = {
         spec(ONE, "flux: {bursting: {leadBroker: {address: a}}}"),
         f"spec.flux.bursting.leadBroker: {messages.LEAD_BROKER}",
     ),
+    "bursting-has-hosts": (
+        spec(ONE, "bursting: {}", "flux: {bursting: {clusters: []}}"),
+        f"spec.bursting: {messages.BURSTING_HOSTS}",
+    ),
+    "bursting-or-lead-broker": (
+        spec(
+            ONE,
+            "bursting: {}",
+            "flux: {bursting: {leadBroker: {address: a, name: b, size: 1}, clusters: [{}]}}",
+        ),
+        f"spec.bursting: {messages.BURSTING_AND_LEAD}",
+    ),
+    "lost-after-the-fence": (
+        spec(ONE, "bursting: {fenceSeconds: 46}", "flux: {bursting: {clusters: [{}]}}"),
+        f"spec.bursting.lostAfterSeconds: {messages.LOST_BEFORE_FENCE}: found 60, fenceSeconds is 46",
+    ),
     "two sources": (
         volume("{path: /a, hostPath: /b, claimName: c}"),
         f"{V}: {messages.VOLUME_SOURCE}; found hostPath and claimName",
@@ -285,6 +301,11 @@ def test_minsize_above_maxsize_is_named_beside_the_size() -> None:
 
 
 FINE = {
+    "bursting with all its defaults": spec(ONE, "bursting: {}", "flux: {bursting: {clusters: [{}]}}"),
+    "bursting by a list of hosts": spec(ONE, "bursting: {}", "flux: {bursting: {hostlist: 'm-0,far[0-3]'}}"),
+    "lost as soon as may be": spec(
+        ONE, "bursting: {fenceSeconds: 30, lostAfterSeconds: 45}", "flux: {bursting: {clusters: [{}]}}"
+    ),
     "autoscaling without maxSize, shrunk": spec("size: 1", ONE, "autoscaling: {maxSize: 4}")
     + "status: {maximumSize: 4}\n",
     "autoscaling as small as minSize by default": spec("size: 3", "minSize: 2", ONE, "autoscaling: {}"),

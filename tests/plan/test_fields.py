@@ -69,9 +69,13 @@ def _written(path: str) -> str:
 
 
 def test_every_field_has_a_row():
-    """No field is without effect, and no row is about a field that is gone."""
+    """No field is without effect, and no row is about a field that is gone.
+
+    What `bursting` has is the burst service's alone, and may change: tests/burst/settings has its effects.
+    """
     rows = {_written(path) for path in ROWS} - {"containers[].secrets", "services[].secrets"}
-    expected = {path for path in FIELDS if not _passed(path) and path not in ELSEWHERE | NOT_OF_SERVICES}
+    apart = ELSEWHERE | NOT_OF_SERVICES | {path for path in FIELDS if path.startswith("bursting.")}
+    expected = {path for path in FIELDS if not _passed(path) and path not in apart}
     assert rows == expected
 
 

@@ -281,6 +281,7 @@ CHANGES = {
     "suspend": True,
     "cleanup": True,
     "autoscaling": {"maxSize": 8},
+    "bursting": {"dryRun": False, "maxNodes": 1},
 }
 """The fields that may change while brokers run, each with another value."""
 
@@ -294,7 +295,8 @@ def test_changes_are_complete():
 @pytest.mark.parametrize("field", CHANGES)
 def test_what_may_change_leaves_the_template(make, keys, now, field):
     """A Job's template and policies cannot change: no field that may change must show in them."""
-    base = {"size": 2, "maxSize": 8, **SERVICES}
+    bursting = {"bursting": {}, "flux": {"bursting": {"clusters": [{"size": 2}]}}}
+    base = {"size": 2, "maxSize": 8, **SERVICES, **bursting}
     jobs = [
         job_of(plan(make({**base, **change}), Observed(), Site(), keys, now))
         for change in ({}, {field: CHANGES[field]})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from minicluster.document import crd
+from minicluster.document import crd, messages
 from tests.release_0_1_0.adapters import DATA
 from tests.release_0_1_0.crd_changes import changes, schema_changes
 
@@ -18,10 +18,16 @@ if TYPE_CHECKING:
 
 OLD: dict[str, Any] = yaml.safe_load(gzip.decompress((DATA / "crd.yaml.gz").read_bytes()))
 _STORED = "A stored document that had more already still gets its status, can shrink, and can go"
+_READ = "(brokers read their configuration only at start); make a new MiniCluster"
+_FIXED = ("bursting cannot come or go", "bursting.select.attribute cannot change")
+_NEW = "no document had `bursting` before"
 ON_PURPOSE = {
+    **{f"the document: new rule: spec.{what} once brokers were made {_READ}": _NEW for what in _FIXED},
     "spec: new rule: a MiniCluster has at most 100000 hosts, remote ones included": (
         f"one document stopped the operator for all; as many hosts in `size` were refused before. {_STORED}"
     ),
+    f"spec: new rule: {messages.BURSTING_HOSTS}": _NEW,
+    f"spec: new rule: {messages.BURSTING_AND_LEAD}": _NEW,
     **{
         f"spec.{field}: new rule: a broker offers at most {bound}": (
             f"one document stopped the operator for all; no node has as many. {_STORED}"

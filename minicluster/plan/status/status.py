@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from minicluster import document
 from minicluster.document.status import MAX_MESSAGE
-from minicluster.plan.constants import ConditionType
+from minicluster.plan.constants import BURSTING_CONDITION, ConditionType
 from minicluster.plan.objects.fields import present
 from minicluster.plan.objects.labels import scale_selector
 from minicluster.plan.status import broker_readiness, conditions, dumps, last_report, saves
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from minicluster.document import MiniCluster, Status
+    from minicluster.document.record import Record
     from minicluster.plan.objects.fields import Object
     from minicluster.plan.records import Observed, Saving
     from minicluster.plan.status.condition_value import ConditionValue
@@ -49,7 +50,8 @@ def build(
         completionTime=_completion_time(state, now),
         lastDump=dumps.last(state.observed.dump, stored),
         **progress.fields(),
-        conditions=_conditions(found, stored, cluster.metadata.generation, now),
+        bursts=[_written(each) for each in stored.bursts],
+        conditions=_conditions(found, stored, cluster.metadata.generation, now) + _of_burst_service(stored),
     )
 
 
@@ -61,7 +63,7 @@ def refused(
         **kept(stored),
         "observedGeneration": generation,
         "phase": conditions.phase(found).value,
-        "conditions": _conditions(found, stored, generation, now),
+        "conditions": _conditions(found, stored, generation, now) + _of_burst_service(stored),
     }
 
 
@@ -101,6 +103,16 @@ def _conditions(
         }
         for type_, value in found.items()
     ]
+
+
+def _of_burst_service(stored: Status) -> list[Object]:
+    """Return the conditions that are not the operator's: a list is written as a whole."""
+    found = (each for each in stored.conditions if each.type == BURSTING_CONDITION)
+    return [_written(each) for each in found]
+
+
+def _written(record: Record) -> Object:
+    return record.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 def _cut(message: str) -> str:
