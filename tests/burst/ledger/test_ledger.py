@@ -173,13 +173,14 @@ def test_each_limit_is_kept_since_its_own_time(url: str, limits: list[BudgetLimi
 
     async def scenario(database: Database) -> None:
         amounts = {"all": 7, "user:alice": 4, "user:bob": 3}
+        before, one = burst(0), burst(1)
         async with database.write() as connection:
-            for number in range(2):
-                await bursts.add(connection, burst(number))
-            await reservations.reserve(connection, burst(0).id, amounts, (), NOW)
+            for each in (before, one):
+                await bursts.add(connection, each)
+            await reservations.reserve(connection, before.id, amounts, (), NOW)
 
             async def reserve() -> None:
-                await reservations.reserve(connection, burst(1).id, amounts, limits, NOW + 10)
+                await reservations.reserve(connection, one.id, amounts, limits, NOW + 10)
 
             if not refusal:
                 await reserve()

@@ -200,13 +200,14 @@ def test_a_budget_is_spent_once() -> None:
     lived(scenario)
 
 
-def test_a_burst_without_money_makes_nothing() -> None:
+@pytest.mark.parametrize("scope", ["user:alice", "cluster:physics/mc"])
+def test_a_burst_without_money_makes_nothing(scope: str) -> None:
     async def scenario(world: World) -> None:
-        world.limits = {"user:alice": 100_000}
+        world.limits = {scope: 100_000}
         await world.request(4)
         outcome, reason = await ended(world)
         assert outcome == "not-possible"
-        assert reason == "budget user:alice: its burst may cost 1.20, and 0.10 is left"
+        assert reason == f"budget {scope}: its burst may cost 1.20, and 0.10 is left"
         assert world.cloud.calls.count("create") == 0
         assert await world.spent() == 0
 

@@ -23,5 +23,6 @@ def job(number: int, nodes: int = 1, **given: Any) -> BurstableJob:
 
 def request(*jobs: BurstableJob, **given: Any) -> BurstPlanRequest:
     """A plan's request of one slot and one offer."""
-    defaults: dict[str, Any] = {"cluster": "mc", "now": NOW, "slots": (SLOT,), "offers": (OFFER,)}
+    defaults: dict[str, Any] = {"cluster": "mc", "title": "physics/mc", "now": NOW}
+    defaults |= {"slots": (SLOT,), "offers": (OFFER,)}
     return BurstPlanRequest(jobs=jobs, **{**defaults, **given})

@@ -142,7 +142,7 @@ def test_of_equal_prices_the_quicker_one_is_chosen() -> None:
     assert plan(request(job(1), offers=(OFFER, quick))).bursts[0].machine == "z"
 
 
-@pytest.mark.parametrize("scope", ["all", "cluster:mc", "provider:near"])
+@pytest.mark.parametrize("scope", ["all", "cluster:mc", "cluster:physics/mc", "provider:near"])
 def test_a_budget_is_never_exceeded(scope: str) -> None:
     budget = Budget(scope, 5 * EURO, 4 * EURO)
     found = plan(request(job(1), budgets=(budget,)))
