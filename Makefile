@@ -31,8 +31,8 @@ demo: $(VENV)/.ready
 	@$(BIN)/minicluster run examples/lammps-reaxff/minicluster.yaml
 
 # Coverage is measured where it is asked for, in tests that compute: it slows down what it watches.
-PURE := tests/broker_config tests/burst/lifecycle tests/burst/planning tests/document tests/malleable tests/metrics_api/numbers \
-	tests/plan tests/queue_policies
+PURE := tests/broker_config tests/burst/lifecycle tests/burst/planning tests/burst/settings tests/document tests/malleable \
+	tests/metrics_api/numbers tests/plan tests/queue_policies
 # Tests type `make` as people do: not as part of this one.
 PYTEST := env -u MAKEFLAGS $(BIN)/python -m pytest --dist loadfile --durations=30 --durations-min=10
 # More workers than cores: tests on a cluster, or with brokers, wait some of their time. With one more no core is idle;

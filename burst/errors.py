@@ -2,6 +2,7 @@
 
 BurstError
 ├── AmountInvalid       a text is no amount of money
+├── SettingsInvalid     the settings file is not valid; has all problems
 ├── BurstUnknown        no burst has this id
 ├── SlotTaken           a slot has a burst already
 ├── BudgetExceeded      a reservation would exceed a budget; names it
@@ -19,6 +20,13 @@ BurstError
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from minicluster.document.errors import Problem
+
 
 class BurstError(Exception):
     """Root of the tree."""
@@ -26,6 +34,14 @@ class BurstError(Exception):
 
 class AmountInvalid(BurstError):  # noqa: N818 - named for the state it reports
     """A text is no amount of money; the message has what would be right."""
+
+
+class SettingsInvalid(BurstError):  # noqa: N818 - named for the state it reports
+    """The settings of the service are not valid; `problems` has each mistake, in the order of the file."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(problems, key=lambda problem: (problem.line, problem.column)))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
 class BurstUnknown(BurstError):  # noqa: N818 - named for the state it reports
