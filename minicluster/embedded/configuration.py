@@ -50,6 +50,8 @@ class Bootstrap:
     connect: str | None
     """The lead's endpoint, for followers."""
     certificate: Certificate | None
+    named: bool = False
+    """Whether brokers know themselves by these names; else they are those of an outer instance."""
 
     @property
     def size(self) -> int:
@@ -91,7 +93,7 @@ def bootstrap(config: JSON, hostname: str) -> Bootstrap | None:
         return Bootstrap(0, names, None, None, None)
     bind, connect = (_checked(partial(endpoint, table, key, names[0])) for key in ("bind", "connect"))
     certificate = read_certificate(table.get("curve_cert"))
-    return Bootstrap(rank, names, None if rank else bind, connect if rank else None, certificate)
+    return Bootstrap(rank, names, None if rank else bind, connect if rank else None, certificate, named=True)
 
 
 def order_timeout(config: JSON) -> float:

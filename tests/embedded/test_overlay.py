@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import signal
 from pathlib import Path
@@ -37,15 +38,40 @@ def test_another_certificate(make_instance: Callable[..., object]) -> None:
     assert stats["child-connected"] == 0
 
 
-def test_duplicate_rank(make_instance: Callable[..., object]) -> None:
-    """A second broker of a rank is refused with the reason, and the first stays."""
-    instance = make_instance(2).up()
+def test_the_second_broker_of_a_rank_stays(make_instance: Callable[..., object]) -> None:
+    """The newcomer wins, as with real Flux: the first one ends with its tasks, and its jobs fail."""
+    instance = make_instance(2, cores="0").up()
+    pids = instance.directory / "pids"
+    doomed = instance.flux(
+        "submit", "-N2", "-n2", "sh", "-c", f"echo $$ >> {pids}; exec sleep 60"
+    ).stdout.strip()
+    instance.wait(lambda: pids.exists() and len(pids.read_text().split()) == 2, "tasks started")
     first = instance.brokers.pop(1)
-    instance.start(1, f"-Slocal-uri=local://{instance.directory}/second")
+    instance.start(1, f"-Srundir={instance.directory}/second")
+    second, instance.brokers[1] = instance.brokers[1], first
     assert instance.code(1) == 1
-    instance.brokers[1] = first
-    assert instance.has_logged(1, "refused this broker: rank 1 is already connected, from mc-1")
-    assert instance.online() == 2
+    instance.brokers[1] = second
+    assert instance.has_logged(0, "mc-1 (rank 1) reconnected after crash, dropping old connection state")
+    assert instance.has_logged(1, "refused this broker: another broker has joined as rank 1")
+    assert instance.flux("job", "wait-event", doomed, "clean").returncode == 0
+    assert "node failure on mc-1 (rank 1)" in instance.flux("job", "eventlog", doomed).stdout
+    started = [int(pid) for pid in pids.read_text().split()]
+    assert instance.wait(lambda: not any(map(alive, started)), "the tasks' end")
+    assert instance.flux("run", "-N2", "-n2", "true").returncode == 0
+
+
+def test_a_name_that_is_not_its_ranks(make_instance: Callable[..., object]) -> None:
+    """A follower whose hosts are in another order is refused in Flux's words, and ends."""
+    instance = make_instance(3)
+    instance.start(0, "-Sbroker.rc2_none")
+    other = instance.directory / "other.toml"
+    other.write_text(instance.config.read_text().replace("mc-[1-2]", "mc-[2,1]"))
+    instance.start(1, config=other)
+    assert instance.code(1) == 1
+    reason = "mc-2 is configured as rank 2: mismatched config?"
+    assert instance.has_logged(1, f"refused this broker: {reason}")
+    assert instance.has_logged(0, f"rejecting connection from mc-1 (rank 2): {reason}")
+    assert instance.online() == 1
 
 
 def test_lost_follower(make_instance: Callable[..., object]) -> None:
@@ -220,12 +246,25 @@ def test_the_authenticator_is_there_before_the_socket(
 @pytest.mark.parametrize(
     ("hello", "reason"),
     [
-        ({"rank": 1, "version": "0.1"}, "version 0.1 does not match the lead's 0.88.0"),
-        ({"rank": 0, "version": "0.88.0"}, "rank 0 is not one of 1-2"),
-        ({"rank": 3, "version": "0.88.0"}, "rank 3 is not one of 1-2"),
-        ({"rank": "1", "version": "0.88.0"}, "rank 1 is not one of 1-2"),
+        ({"version": "0.1"}, "client (0.1) version mismatched with server (0.88.0)"),
+        ({"version": "0.89.0"}, "client (0.89.0) version mismatched with server (0.88.0)"),
+        ({"version": 88}, "client (88) version mismatched with server (0.88.0)"),
+        ({"rank": 0}, "rank 0 is not a child of rank 0: mismatched config?"),
+        ({"rank": 3}, "rank 3 is not a child of rank 0: mismatched config?"),
+        ({"rank": "1"}, "rank 1 is not a child of rank 0: mismatched config?"),
+        ({"rank": 2}, "mc-2 is configured as rank 2: mismatched config?"),
+        ({"host": None}, "mc-1 is configured as rank 1: mismatched config?"),
     ],
-    ids=["version", "the lead's rank", "no such rank", "no number"],
+    ids=[
+        "older",
+        "newer",
+        "no version",
+        "the lead's rank",
+        "no such rank",
+        "no number",
+        "another's",
+        "no name",
+    ],
 )
 def test_refused_with_a_reason(
     make_instance: Callable[..., object], hello: dict[str, object], reason: str
@@ -233,16 +272,32 @@ def test_refused_with_a_reason(
     """A peer with the certificate but without a place is told why."""
     instance = make_instance(3)
     instance.start(0, "-Sbroker.rc2_none")
+    with greeting(instance, hello) as peer:
+        assert peer.recv_json() == {"type": "refused", "reason": reason}
+    host = str(hello.get("host", "mc-1"))
+    assert instance.rpc("overlay.stats-get")["refused-addresses"] == {host: 1}
+
+
+def test_another_patch_release_joins(make_instance: Callable[..., object]) -> None:
+    """As with real Flux, MAJOR.MINOR alone must be the same."""
+    instance = make_instance(2)
+    instance.start(0, "-Sbroker.rc2_none")
+    with greeting(instance, {"version": "0.88.7"}) as peer:
+        assert peer.recv_json()["type"] == "welcome"
+
+
+@contextlib.contextmanager
+def greeting(instance: object, hello: dict[str, object]) -> Iterator[zmq.Socket[bytes]]:
+    """A peer with the certificate, which has got an answer to its hello."""
     pair = curve.decode(instance.certificate.read_text())
     with zmq.Context() as context, context.socket(zmq.DEALER) as peer:
         peer.linger = 0
         peer.curve_publickey, peer.curve_secretkey = pair.public.encode(), pair.secret.encode()
         peer.curve_serverkey = pair.public.encode()
         peer.connect(f"tcp://127.0.0.1:{instance.port}")
-        peer.send_json({"type": "hello", "host": "stranger", **hello})
+        peer.send_json({"type": "hello", "rank": 1, "host": "mc-1", "version": "0.88.0", **hello})
         assert peer.poll(20_000)
-        assert peer.recv_json() == {"type": "refused", "reason": reason}
-    assert instance.rpc("overlay.stats-get")["refused-addresses"] == {"stranger": 1}
+        yield peer
 
 
 def test_who_knows_the_public_key_alone_does_not_get_in(make_instance: Callable[..., object]) -> None:

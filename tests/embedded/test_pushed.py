@@ -56,13 +56,15 @@ def test_states_as_they_are_entered(make_instance: Callable[..., object]) -> Non
 
 def test_rejected_peers_are_in_the_statistics(make_instance: Callable[..., object]) -> None:
     """With the reason."""
-    instance = make_instance(2).up()
-    first = instance.brokers.pop(1)
-    instance.start(1, f"-Srundir={instance.directory}/twin")
+    instance = make_instance(3)
+    instance.start(0, "-Sbroker.rc2_none")
+    other = instance.directory / "other.toml"
+    other.write_text(instance.config.read_text().replace("mc-[1-2]", "mc-[2,1]"))
+    instance.start(1, config=other)
     assert instance.code(1) == 1
-    instance.brokers[1] = first
     (rejected,) = instance.rpc("overlay.stats-get")["turned-away"]
-    assert (rejected["peer"], rejected["reason"]) == ("mc-1", "rank 1 is already connected, from mc-1")
+    reason = "mc-2 is configured as rank 2: mismatched config?"
+    assert (rejected["peer"], rejected["reason"]) == ("mc-1", reason)
 
 
 def test_the_queue_policy_is_an_attribute(make_instance: Callable[..., object]) -> None:

@@ -1,9 +1,10 @@
 """The overlay: a star of brokers, the lead in its middle (ROUTER), the followers around it (DEALER).
 
 Messages are a JSON header {"type": …} and sometimes raw bytes. A follower sends `hello`; the lead answers
-`welcome` or `refused`. With `goodbye` a follower leaves in order; with `shutdown` the lead ends the instance.
-Handlers registered by type receive all other messages. ZeroMQ's heartbeats detect dead links. A follower that
-lost its link ends, and may be started anew.
+`welcome` or `refused`. With `goodbye` a follower leaves in order; with `shutdown` the lead ends the
+instance. Handlers registered by type receive all other messages. ZeroMQ's heartbeats detect dead links. A
+follower that lost its link ends, and may be started anew. Of two brokers for one rank the newcomer stays,
+as with real Flux; the other one has to end.
 
 A message that cannot be handled is dropped and logged: those behind it are read all the same.
 """
@@ -23,6 +24,7 @@ from minicluster.broker_link.rejected_peers import UNKNOWN, RejectedPeers
 from minicluster.embedded.errors import BootError
 from minicluster.embedded.log import DEBUG, ERR, INFO, WARNING, Log
 from minicluster.embedded.overlay import wire
+from minicluster.embedded.overlay.handshake import objection
 from minicluster.embedded.overlay.message_guard import MessageGuard, PeerCounts, quoted
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ MAX_MESSAGE_BYTES = 64 << 20
 """Bytes of a follower's message: a client's request has 16 MiB at most, and thrice that as JSON in ASCII."""
 
 VERSION = "0.88.0"
-"""The Flux release whose interfaces this instance has; all brokers of an instance must have the same."""
+"""The Flux release whose interfaces this instance has; MAJOR.MINOR is the same in all of its brokers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ class LeadOverlay(_Overlay):
 
     def _hello(self, identity: bytes, message: JSON) -> None:
         rank, host = message.get("rank"), quoted(message.get("host"))
-        reason = self._objection(rank, message)
+        reason = objection(self._bootstrap, VERSION, message)
         if reason is not None:
             if self.refused.note(host):
                 text = f"rejecting connection from {host} (rank {quoted(rank)}): {reason}"
@@ -144,7 +146,8 @@ class LeadOverlay(_Overlay):
             self.rejected_peers.note(host, reason)
             self._send_to(identity, {"type": "refused", "reason": reason})
             return
-        assert isinstance(rank, int)  # noqa: S101 - _objection has checked it
+        assert isinstance(rank, int)  # noqa: S101 - objection has checked it
+        self._make_way(rank, identity)
         self.peers[rank] = Peer(identity, host)
         self._ranks[identity] = rank
         self._empty.clear()
@@ -154,16 +157,18 @@ class LeadOverlay(_Overlay):
             self._log(DEBUG, f"accepted {host} (rank {rank})", "overlay")
             self.joined(rank, host)
 
-    def _objection(self, rank: object, message: JSON) -> str | None:
-        version = message.get("version")
-        if version != VERSION:
-            return f"version {quoted(version)} does not match the lead's {VERSION}"
-        if not isinstance(rank, int) or not 0 < rank < self._bootstrap.size:
-            return f"rank {quoted(rank)} is not one of 1-{self._bootstrap.size - 1}"
+    def _make_way(self, rank: int, newcomer: bytes) -> None:
+        """Drop the broker that has this rank so far, with its jobs."""
         self._probe_ranks([rank])
-        if rank in self.peers:
-            return f"rank {rank} is already connected, from {self.peers[rank].host}"
-        return None
+        former = self.peers.get(rank)
+        if former is None:
+            return
+        text = f"{former.host} (rank {rank}) reconnected after crash, dropping old connection state"
+        self._log(ERR, text, "overlay")
+        reason = f"another broker has joined as rank {rank}"
+        if former.identity != newcomer:
+            self._send_to(former.identity, {"type": "refused", "reason": reason})
+        self._leave(rank, reason, lost=True)
 
     def _refused(self, address: str | None) -> None:
         """Count a peer with another certificate; as it tries for ever, log its 1st, 2nd, 4th, … try."""
