@@ -123,7 +123,10 @@ def list_bursts(
 
 @app.command("show", cls=PlainCommand)
 def show_burst(
-    burst: BurstArgument, settings: SettingsOption = "", state: StateOption = "", output: OutputOption = "table"
+    burst: BurstArgument,
+    settings: SettingsOption = "",
+    state: StateOption = "",
+    output: OutputOption = "table",
 ) -> None:
     """Show all that is known of a burst: its resources, its jobs, and what was done for it.
 

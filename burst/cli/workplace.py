@@ -1,4 +1,4 @@
-"""Bursting of this user's MiniClusters on this machine: ledger, settings, providers and leads, put together."""
+"""Bursting on this machine, put together: ledger, settings, providers, and the user's MiniClusters."""
 
 from __future__ import annotations
 

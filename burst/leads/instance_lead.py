@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from burst.errors import LeadAway
 from burst.leads.restartable_jobs import RestartableSlotJobs
 from burst.lifecycle.records import PREFIX, ProbeResult, SlotView
+from minicluster.burst_routing.routing import PROBE
 from minicluster.instance.errors import InstanceError, JobInactive, JobNotFound, RequestRefused
 from minicluster.instance.records import JobFilter, JobRequest, JobState
 from minicluster.save_restore.restarts import restart
@@ -181,7 +182,7 @@ def _probe_request(slot: str, label: str, rank: int, ranks: SlotRanks) -> JobReq
         name=_probe_name(label, rank),
         urgency=31,
         queue=slot,
-        system={"constraints": constraints},
+        system={"constraints": constraints, PROBE: label},
     )
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 ZIP = LEAD.name
 SCHEDULER_ZIP = SCHEDULER.name
+BURST_FILE = "minicluster-burst.py"
+"""The frobnicator of MiniClusters whose bursts are managed."""
 EXTENSIONS = f"minicluster/lead_server/{extensions.LIST}"
 """In the lead's zip: the names of the extensions that add routes to the lead API."""
 _ROOT = Path(__file__).parents[2]
@@ -53,6 +55,11 @@ def scheduler_files() -> dict[str, str]:
         "minicluster-sched-rc1.py": _side_file("scheduler_rc1.py"),
         "minicluster-malleable.lua": _side_file("malleable.lua"),
     }
+
+
+def burst_files() -> dict[str, str]:
+    """Return the text beside the lead's zip that routes jobs, for `[ingest.frobnicator]` of broker.toml."""
+    return {BURST_FILE: _side_file("burst.py")}
 
 
 @cache
@@ -87,9 +94,11 @@ class FluxFiles(NamedTuple):
     scheduler_texts: Callable[[], Mapping[str, str]]
     """The texts beside the scheduler's zip, by their names."""
     scheduler_zip: Callable[[], bytes]
+    burst_texts: Callable[[], Mapping[str, str]] = burst_files
+    """The texts for routing, beside the lead's zip."""
 
 
-INSTALLED = FluxFiles(module_files, pack, scheduler_files, pack_scheduler)
+INSTALLED = FluxFiles(module_files, pack, scheduler_files, pack_scheduler, burst_files)
 """From the sources of this environment, with the extensions that are installed in it."""
 
 

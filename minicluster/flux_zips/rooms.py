@@ -33,6 +33,7 @@ LEAD = Zip(
     (
         "broker_config.formats",
         "minicluster.broker_link",
+        "minicluster.burst_routing",
         "minicluster.flux_modules",
         "minicluster.flux_modules.door",
         "minicluster.flux_modules.saving",
@@ -42,7 +43,7 @@ LEAD = Zip(
     ),
     former={"minicluster.instance.flux_helper": "minicluster.broker_link.flux_helper"},
 )
-"""For the lead's server, its dumps and its relay; extensions add files, see `lead_server.extensions`."""
+"""For the lead's server, dumps, relay and routing; extensions add files, see `lead_server.extensions`."""
 
 SCHEDULER = Zip(
     "flux_scheduler.zip",

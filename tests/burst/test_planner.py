@@ -13,7 +13,6 @@ from burst.errors import LeadAway
 from burst.leads.slot_ranks import SlotRanks
 from burst.leads.waiting_jobs import WaitingJob
 from burst.ledger import bursts
-from burst.ledger.ledger import BurstLedger
 from burst.lifecycle.states import BurstOutcome, BurstState
 from burst.planner import BurstPlanner, ClusterPlan
 from burst.planning.plan import NO_SLOT
@@ -24,6 +23,7 @@ from tests.burst.life.world import lived
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from burst.ledger.ledger import BurstLedger
     from tests.burst.life.world import World
 
 NOW = 1_000_000.0

@@ -89,9 +89,14 @@ def fresh(laboratories: Callable[[str], Laboratory]) -> Iterator[Callable[..., L
     """Start an instance for one case alone."""
     started: list[Laboratory] = []
 
-    def start(extra: str = "", *options: str, properties: Mapping[str, str] | None = None) -> Laboratory:
+    def start(
+        extra: str = "",
+        *options: str,
+        properties: Mapping[str, str] | None = None,
+        absent: tuple[str, ...] = (),
+    ) -> Laboratory:
         own = laboratories(extra)
-        own.properties = properties or {}
+        own.properties, own.absent = properties or {}, absent
         started.append(own)
         own.start(*options)
         return own

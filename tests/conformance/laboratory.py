@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broker_config import curve
+from minicluster import flux_zips
 from minicluster.instance.connection import connect
 from minicluster.instance.errors import InstanceError
 from minicluster.instance.links.embedded import EmbeddedLink
@@ -51,7 +52,7 @@ allow-root-owner = true
 {access}
 [bootstrap]
 curve_cert = "{folder}/curve.cert"
-hosts = [{{host="mc-0", bind="tcp://127.0.0.1:{port}", connect="tcp://127.0.0.1:{port}"}}, {{host="mc-1"}}]
+hosts = [{{host="mc-0", bind="{lead}", connect="{lead}"}}, {{host="{others}"}}]
 [resource]
 noverify = true
 path = "{folder}/R"
@@ -79,7 +80,8 @@ class Laboratory:
 
     The port reaches them by the adapter of `reached`: "embedded", "relay", "flux" (its helper), "handle"; by
     "lead" and "lead-handle" through the lead's API in front of the embedded broker, or of such a handle.
-    `access` is more of that table of the configuration, `extra` more of any. `properties` are those of R.
+    `access` is more of that table of the configuration, `extra` more of any; FOLDER in it is the instance's.
+    `properties` are those of R. `absent` hosts are declared as well, and never come.
     """
 
     engine: str
@@ -89,6 +91,7 @@ class Laboratory:
     access: str = ""
     reached: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
+    absent: tuple[str, ...] = ()
     brokers: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     lead_api: LeadApi | None = None
 
@@ -115,14 +118,35 @@ class Laboratory:
         if not certificate.exists():
             certificate.write_text(curve.render("mc", curve.generate()))
             certificate.chmod(0o400)
-        more = {"properties": dict(self.properties)} if self.properties else {}
-        (self.folder / "R").write_text(json.dumps({**R, "execution": {**R["execution"], **more}}))
-        toml = TOML.format(folder=self.folder, port=free_port(), extra=self.extra, access=self.access)
-        (self.folder / "broker.toml").write_text(toml)
+        self._configure()
         for rank in range(len(HOSTS)):
             self.start_broker(rank, *options)
         with self.connect() as instance:
             eventually(lambda: instance.nodes.resources().up.nodes == len(HOSTS), "both brokers are up")
+
+    def _configure(self) -> None:
+        execution = {**R["execution"]}
+        if self.properties:
+            execution["properties"] = dict(self.properties)
+        if self.absent:
+            ranks = f"0-{len(HOSTS) + len(self.absent) - 1}"
+            execution["R_lite"] = [{**R["execution"]["R_lite"][0], "rank": ranks}]
+            execution["nodelist"] = [*R["execution"]["nodelist"], *self.absent]
+        (self.folder / "R").write_text(json.dumps({**R, "execution": execution}))
+        extra = self.extra.replace("FOLDER", str(self.folder))
+        if flux_zips.BURST_FILE in extra:
+            (self.folder / flux_zips.ZIP).write_bytes(flux_zips.pack())
+            for name, text in flux_zips.burst_files().items():
+                (self.folder / name).write_text(text)
+        others = ",".join([HOSTS[1], *self.absent])
+        toml = TOML.format(
+            folder=self.folder,
+            lead=f"tcp://127.0.0.1:{free_port()}",
+            extra=extra,
+            access=self.access,
+            others=others,
+        )
+        (self.folder / "broker.toml").write_text(toml)
 
     def start_broker(self, rank: int, *options: str) -> None:
         """Start one broker."""

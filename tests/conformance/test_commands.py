@@ -11,6 +11,7 @@ import pytest
 from tests.conformance import masks
 from tests.conformance.left_as_found import leave_as_found
 from tests.conformance.transcripts import LISTED, Transcript
+from tests.conformance.transcripts_bursting import BURSTING
 from tests.conformance.transcripts_instance import INSTANCE
 from tests.conformance.transcripts_jobs import JOBS
 from tests.conformance.transcripts_queues import QUEUES
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from tests.conformance.laboratory import CommandOutput, Laboratory
 
-TRANSCRIPTS: tuple[Transcript, ...] = (*SUBMISSION, *JOBS, *SELECTION, *INSTANCE, *QUEUES)
+TRANSCRIPTS: tuple[Transcript, ...] = (*SUBMISSION, *JOBS, *SELECTION, *INSTANCE, *QUEUES, *BURSTING)
 GOLDEN = Path(__file__).with_name("golden") / "commands"
 
 
@@ -69,7 +70,10 @@ def compare(transcript: Transcript, lab: Laboratory, record: bool) -> None:
 def test_a_command_line_prints_what_it_prints_on_flux(
     transcript: Transcript, lab: Laboratory, fresh: Callable[..., Laboratory], request: pytest.FixtureRequest
 ) -> None:
-    where = fresh(transcript.extra, properties=transcript.properties) if transcript.fresh else lab
+    where = lab
+    if transcript.fresh:
+        options = ("-Sbroker.quorum=2",) if transcript.absent else ()
+        where = fresh(transcript.extra, *options, properties=transcript.properties, absent=transcript.absent)
     try:
         compare(transcript, where, request.config.getoption("--golden-write"))
     finally:

@@ -27,7 +27,7 @@ FIELDS = (
 class Transcript:
     """Lines for the instance that is shared, or (`fresh`) for one of their own.
 
-    That one has `extra` in its broker.toml, and `properties` in its R.
+    That one has `extra` in its broker.toml, `properties` in its R, and declares hosts that are `absent`.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Transcript:
     fresh: bool = False
     extra: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
+    absent: tuple[str, ...] = ()
 
 
 LISTED = (

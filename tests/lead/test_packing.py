@@ -118,9 +118,11 @@ def test_packed_file_is_plain_python(name: str) -> None:
     ast.parse((ROOT / name).read_text(), name, feature_version=(3, 8))
 
 
-def test_stub_is_plain_python() -> None:
+@pytest.mark.parametrize("name", ["minicluster-door.py", flux_zips.BURST_FILE])
+def test_stub_is_plain_python(name: str) -> None:
     """It comes before the zip."""
-    ast.parse(flux_zips.module_files()["minicluster-door.py"], feature_version=(3, 8))
+    files = {**flux_zips.module_files(), **flux_zips.burst_files()}
+    ast.parse(files[name], feature_version=(3, 8))
 
 
 def _imported(name: str) -> set[str]:

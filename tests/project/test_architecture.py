@@ -60,7 +60,7 @@ ALLOWED = [
     ),
     pytest.param(
         "Bursting reaches the document and the plan as well",
-        SERVICES | {"minicluster.document", "minicluster.plan"},
+        SERVICES | {"minicluster.burst_routing", "minicluster.document", "minicluster.plan"},
         id="bursting",
     ),
     pytest.param(

@@ -12,6 +12,8 @@ from broker_config.formats.constraints import matches
 from broker_config.formats.job_states import JobState
 from broker_config.formats.jobid import IdMaker
 from broker_config.formats.resource_set import nodes_of
+from minicluster.burst_routing.errors import RoutingError
+from minicluster.burst_routing.routing import configured as configured_routing
 from minicluster.embedded import log, ports
 from minicluster.embedded.configuration import order_timeout
 from minicluster.embedded.errors import ConfigurationError, StorageFull
@@ -33,6 +35,9 @@ from queue_policies.nodes.pool import Pool
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from broker_config.formats.resource_set import Node
+    from minicluster.burst_routing.routing import Routing
+    from minicluster.embedded.ports import JSON
     from minicluster.embedded.services import Registry, RpcHandler
     from queue_policies.records import Action
     from queue_policies.records import State as SchedulerState
@@ -135,7 +140,7 @@ def _parts(context: ports.LeadContext, store: Store, clock: ports.Clock) -> Part
         store=store,
         scheduler=scheduler,
         nodes=nodes,
-        queues=Queues(context.config),
+        queues=Queues(context.config, _routing(context.config, nodes)),
         executor=context.executor,
         ids=IdMaker(float(epoch), store.jobs.largest_id()),
         owner=context.owner,
@@ -145,6 +150,13 @@ def _parts(context: ports.LeadContext, store: Store, clock: ports.Clock) -> Part
         config=context.config,
         listener=context.listener,
     )
+
+
+def _routing(config: JSON, nodes: Sequence[Node]) -> Routing | None:
+    try:
+        return configured_routing(config, nodes)
+    except RoutingError as error:
+        raise ConfigurationError(str(error)) from error
 
 
 class DecisionFile:

@@ -34,11 +34,17 @@ def checked(spec: JSON) -> jobspec.Parsed:
         raise RpcError(errno.EPERM, str(error)) from None
 
 
-def check_feasible(pool: Pool, parsed: jobspec.Parsed) -> None:
+def check_feasible(pool: Pool, parsed: jobspec.Parsed, errnum: int = errno.EINVAL) -> None:
     """Raise RpcError with the reason, if the job could never run on the nodes of the pool."""
     reason = infeasible(pool, parsed.resources)
     if reason is not None:
-        raise RpcError(errno.EINVAL, reason)
+        raise RpcError(errnum, reason)
+
+
+def _validates_feasibility(config: JSON) -> bool:
+    """Return whether a job that can never run is refused at once; else it fails when it is to start."""
+    plugins = config.get("ingest", {}).get("validator", {}).get("plugins", [])
+    return "feasibility" in plugins
 
 
 class Admission:
@@ -52,6 +58,7 @@ class Admission:
         self._log = log
         self._commits = commits
         self._lifecycle = lifecycle
+        self._validates = _validates_feasibility(parts.config)
         self._dependencies = Dependencies(self._target, self._satisfied, self._impossible, parts.call_at)
         lifecycle.on_inactive.append(self._dependencies.ended)
 
@@ -85,6 +92,8 @@ class Admission:
             self._parts.queues.complete(spec)
         parsed = checked(spec)
         self._parts.queues[parsed.queue]  # refuses one that is unknown
+        if self._validates:
+            check_feasible(self._parts.scheduler.pool, parsed, errno.EOVERFLOW)
         return parsed
 
     def _keep(self, job: ActiveJob) -> None:

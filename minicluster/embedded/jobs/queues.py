@@ -2,6 +2,7 @@
 
 A queue `requires` properties: its jobs run only on nodes that have them all. They are added to the
 constraints of a job at its submission, as Flux's ingest does, and replace those of a job that is moved there.
+Where bursts are managed, a job is routed before that: see `minicluster.burst_routing`.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from typing import TYPE_CHECKING, Any
 from broker_config.formats import constraints
 from broker_config.formats.errors import ConstraintError
 from broker_config.formats.jobspec import system_of
+from minicluster.burst_routing.errors import RoutingError
+from minicluster.burst_routing.routing import route
 from minicluster.embedded.errors import ConfigurationError, RpcError
 from minicluster.embedded.settings import configured, job_defaults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from minicluster.burst_routing.routing import Routing
 
 JSON = dict[str, Any]
 
@@ -49,9 +54,10 @@ class JobQueue:
 
 
 class Queues:
-    """All queues of the instance."""
+    """All queues of the instance; `routing` is there where bursts are managed."""
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
+    def __init__(self, config: Mapping[str, Any], routing: Routing | None = None) -> None:
+        self._routing = routing
         named = config.get("queues", {})
         self._queues: dict[str | None, JobQueue] = {
             name: JobQueue(name, _required(name, table), "")  # as Flux: named queues begin stopped
@@ -79,18 +85,27 @@ class Queues:
         return [name for name in self._queues if name is not None]
 
     def complete(self, jobspec: JSON) -> None:
-        """Fill in the configured defaults, as Flux's ingest does."""
+        """Fill in the configured defaults and route, as Flux's ingest does. Raises RpcError."""
         system = system_of(jobspec)
         if self._default is not None:
             system.setdefault("queue", self._default)
         if self._duration and not system.get("duration"):
             system["duration"] = self._duration
+        self._route(jobspec, system)
         name = system.get("queue")
         if self.named and isinstance(name, str) and name not in self._queues:
             raise RpcError(errno.EPERM, f"Invalid queue '{name}' specified")
         queue = self._queues.get(name if isinstance(name, str) else None)
         if queue is not None and queue.requires:
             system["constraints"] = _with_properties(system.get("constraints"), queue)
+
+    def _route(self, jobspec: JSON, system: JSON) -> None:
+        try:
+            queue = None if self._routing is None else route(jobspec, self._routing)
+        except RoutingError as refusal:
+            raise RpcError(errno.EPERM, str(refusal)) from refusal
+        if queue is not None:
+            system["queue"] = queue
 
     def choose(self, name: str | None, every: bool) -> Iterable[JobQueue]:
         """Return the queues of an administrative request. Raises RpcError."""

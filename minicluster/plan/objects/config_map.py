@@ -47,7 +47,7 @@ def build(cluster: MiniCluster, site: Site, *, with_zips: bool) -> Object:
 def zips(cluster: MiniCluster, site: Site) -> dict[str, Callable[[], bytes]]:
     """Return what makes the zips that this MiniCluster's lead needs where it is real Flux, by their names."""
     needed: dict[str, Callable[[], bytes]] = {}
-    if site.lead_api or cluster.spec.archive.path:
+    if site.lead_api or cluster.spec.archive.path or _routes_bursts(cluster):
         needed[flux_zips.ZIP] = site.flux_files.lead_zip
     if _schedules(broker_settings(cluster, site)):
         needed[flux_zips.SCHEDULER_ZIP] = site.flux_files.scheduler_zip
@@ -75,6 +75,11 @@ def _schedules(settings: BrokerSettings) -> bool:
     return bool(settings.scheduler.in_flux) and not broker_toml.replaces(settings)
 
 
+def _routes_bursts(cluster: MiniCluster) -> bool:
+    """Whether real Flux routes jobs at their submission: where a service manages the bursts."""
+    return getattr(cluster.spec, "bursting", None) is not None
+
+
 def _broker_files(cluster: MiniCluster, site: Site) -> dict[str, str]:
     settings = broker_settings(cluster, site)
     return {
@@ -84,6 +89,7 @@ def _broker_files(cluster: MiniCluster, site: Site) -> dict[str, str]:
         **start_script.companion_files(settings),
         **(site.flux_files.lead_texts() if site.lead_api else {}),
         **(site.flux_files.scheduler_texts() if _schedules(settings) else {}),
+        **(site.flux_files.burst_texts() if _routes_bursts(cluster) else {}),
     }
 
 
