@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engines import report
 
-from broker_config import broker_toml, settings
+from broker_config import own_toml, settings
 from minicluster.document import weight
 from tests.operator.heavy_documents import BOOTSTRAP, cases, made, names, run
 
@@ -219,7 +219,7 @@ def _measured(item: Item, times: int) -> Cost:
     before = _memory("VmRSS")
     spent, peak, outcome = float("inf"), 0.0, ""
     for _ in range(times):
-        broker_toml.own.cache_clear()
+        own_toml.own.cache_clear()
         settings.listed_hosts.cache_clear()
         begin = time.thread_time()
         outcome = run(item)

@@ -7,18 +7,15 @@ reads it.
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import tomli_w
 
-from broker_config import toml_limits
-from broker_config.errors import BrokerTomlError, SettingsError
+from broker_config import burst_queues, own_toml
+from broker_config.errors import SettingsError
 from broker_config.formats import host_ranges, hostlist
-from broker_config.formats.hostlist import MAX_HOSTS
 from broker_config.settings import FLUXION_POLICIES, BrokerSettings, NetworkSettings, RunMode
 
 if TYPE_CHECKING:
@@ -32,29 +29,6 @@ TomlValue: TypeAlias = "str | bool | int | float | Mapping[str, TomlValue] | lis
 TomlTable: TypeAlias = "dict[str, TomlValue]"
 
 
-NESTED_TABLES = (
-    "ingest.validator",
-    "modules.alternatives",
-    "minicluster.modules",
-    "minicluster.modules.door",
-    "minicluster.scheduler-settings",
-)
-"""The tables within tables that may be in the rendered broker.toml."""
-
-
-class OwnText(NamedTuple):
-    """What matters of a user's own broker.toml."""
-
-    tables: Mapping[str, Any]
-    hosts: tuple[HostRange, ...]
-    """Each host once, in rank order; none where it has no table [bootstrap]."""
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it replaces the rendered one; else its tables are merged over those."""
-        return "bootstrap" in self.tables
-
-
 def render(settings: BrokerSettings) -> str:
     """Return the text of broker.toml, the same for every broker.
 
@@ -62,13 +36,14 @@ def render(settings: BrokerSettings) -> str:
     those made here, and what it says holds. Raises SettingsError if two hosts have one name (a broker finds
     its rank by it), and BrokerTomlError if the user's own text is invalid.
     """
-    own_text = own(settings.broker_toml)
+    own_text = own_toml.own(settings.broker_toml)
     if own_text.is_whole:
         return _with_lead_api(settings, own_text)
     if not own_text.tables:
         return tomli_w.dumps(tables(settings))
+    kept = burst_queues.kept_local(settings, own_text.tables)
     # Lists are not indented: a text of many brackets would grow much.
-    return tomli_w.dumps(_merged(tables(settings), own_text.tables), indent=0)
+    return tomli_w.dumps(_merged(tables(settings), kept), indent=0)
 
 
 def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,12 +60,12 @@ def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]
 
 def replaces(settings: BrokerSettings) -> bool:
     """Whether the user's own broker.toml is used in place of the rendered one. Raises BrokerTomlError."""
-    return own(settings.broker_toml).is_whole
+    return own_toml.own(settings.broker_toml).is_whole
 
 
 def names_queues(settings: BrokerSettings) -> bool:
     """Whether the user's own broker.toml names queues. Raises BrokerTomlError."""
-    return bool(own(settings.broker_toml).tables.get("queues"))
+    return bool(own_toml.own(settings.broker_toml).tables.get("queues"))
 
 
 def tables(settings: BrokerSettings) -> TomlTable:
@@ -118,7 +93,7 @@ def tables(settings: BrokerSettings) -> TomlTable:
         ours["flux-scheduler"] = scheduler.in_flux
     if scheduler.settings:
         ours["scheduler-settings"] = {key: _value(key, it) for key, it in scheduler.settings.items()}
-    return {**result, "minicluster": ours | _modules(settings)}
+    return _merged({**result, "minicluster": ours | _modules(settings)}, burst_queues.tables(settings))
 
 
 def _modules(settings: BrokerSettings) -> TomlTable:
@@ -141,7 +116,7 @@ def _modules(settings: BrokerSettings) -> TomlTable:
     return {"modules": {"door": table}}
 
 
-def _with_lead_api(settings: BrokerSettings, known: OwnText) -> str:
+def _with_lead_api(settings: BrokerSettings, known: own_toml.OwnText) -> str:
     """Return a user's own broker.toml, with the lead API's table appended if TOML allows that."""
     text = settings.broker_toml
     if settings.lead_api is None:
@@ -153,70 +128,6 @@ def _with_lead_api(settings: BrokerSettings, known: OwnText) -> str:
         except tomllib.TOMLDecodeError:
             return text
     return extended
-
-
-def check(text: str) -> None:
-    """Raise BrokerTomlError, with the position, if no broker could start from a user's own broker.toml.
-
-    Also if the text is larger or deeper than `toml_limits` allows, or lists more than MAX_HOSTS hosts. These
-    are checked before the text is parsed, and before a name is made.
-    """
-    own(text)
-
-
-# A text is read when its document is checked, and again when its files are written.
-@lru_cache(maxsize=2)
-def own(text: str) -> OwnText:
-    """Return what matters of a user's own broker.toml (empty: there is none), after a `check` of the text."""
-    found = _parsed(text)
-    if "bootstrap" in found:
-        return OwnText(found, _bootstrap_hosts(found["bootstrap"]))
-    toml_limits.check_partial(text)
-    _check_tables(found)
-    return OwnText(found, ())
-
-
-def _check_tables(found: Mapping[str, Any]) -> None:
-    """Raise BrokerTomlError where what is to be merged has another value in place of a table."""
-    for path in (*found, *NESTED_TABLES):
-        value: Any = found
-        for key in (path,) if path in found else path.split("."):
-            value = value.get(key, {})
-            if not isinstance(value, dict):
-                raise BrokerTomlError(f"broker.toml: {path[:64]!r} must be a table, as in [queues.debug]")
-    try:
-        tomli_w.dumps(found, indent=0)
-    except ValueError as error:
-        raise _long_number() from error
-
-
-def _bootstrap_hosts(bootstrap: object) -> tuple[HostRange, ...]:
-    """Return the hosts of a table [bootstrap], in the order of ranks. Raises BrokerTomlError."""
-    if not isinstance(bootstrap, dict):
-        raise BrokerTomlError("broker.toml: 'bootstrap' must be a table, as in [bootstrap]")
-    # A host may be listed again, to give it a parent: its first position is its rank.
-    found = tuple(host_ranges.distinct(_listed(bootstrap)))
-    if not found:
-        raise BrokerTomlError(
-            "broker.toml: [bootstrap] hosts is empty: list the brokers' hosts, the lead first"
-        )
-    if host_ranges.total(found) > 1 and not isinstance(bootstrap.get("curve_cert"), str):
-        raise BrokerTomlError("broker.toml: [bootstrap] curve_cert is missing: it is the certificate's path")
-    return found
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    toml_limits.check(text)
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BrokerTomlError(f"broker.toml is not TOML: {error}") from error
-    except ValueError as error:
-        raise _long_number() from error
-
-
-def _long_number() -> BrokerTomlError:
-    return BrokerTomlError(f"broker.toml: a number of more than {sys.get_int_max_str_digits()} digits")
 
 
 def _bootstrap(settings: BrokerSettings) -> dict[str, TomlValue]:
@@ -242,10 +153,11 @@ def _explicit(
     lead = settings.bursting.lead
     if network.endpoints is not None:
         return {each.host: (each.bind, each.connect) for each in network.endpoints}
+    first = next(hosts[0].names())
     if lead is not None:
-        return {lead.address: ("tcp://*:%p", f"tcp://{lead.address}:{lead.port}")}
+        return {first: ("tcp://*:%p", f"tcp://{lead.address}:{lead.port}")}
     if network.minimal:
-        return {next(hosts[0].names()): ("tcp://*:%p", f"tcp://{network.suffix}:%p")}
+        return {first: ("tcp://*:%p", f"tcp://{network.suffix}:%p")}
     return {}
 
 
@@ -264,32 +176,6 @@ def _entries(hosts: Iterable[HostRange], explicit: Mapping[str, tuple[str, str]]
         yield {"host": host, "bind": bind, "connect": connect}
     if run:
         yield {"host": hostlist.encode_ranges(run)}
-
-
-def _listed(bootstrap: Mapping[str, object]) -> Iterator[HostRange]:
-    """Yield the hosts of all entries. Raises BrokerTomlError, for too many before they are made."""
-    entries = bootstrap.get("hosts", [])
-    if not isinstance(entries, list):
-        raise BrokerTomlError(
-            'broker.toml: [bootstrap] hosts must be a list of tables like { host = "mc-[0-3]" }'
-        )
-    total = 0
-    for number, entry in enumerate(entries, 1):
-        ranges = _hosts(number, entry)
-        total += host_ranges.total(ranges)
-        if total > MAX_HOSTS:
-            raise BrokerTomlError(f"broker.toml: [bootstrap] hosts lists more than {MAX_HOSTS} hosts")
-        yield from ranges
-
-
-def _hosts(number: int, entry: object) -> list[HostRange]:
-    host = entry.get("host") if isinstance(entry, dict) else None
-    if not isinstance(host, str):
-        raise BrokerTomlError(f'broker.toml: [bootstrap] hosts, entry {number}: there is no host = "…" in it')
-    try:
-        return hostlist.ranges(host)
-    except ValueError as error:
-        raise BrokerTomlError(f"broker.toml: [bootstrap] hosts, entry {number}: {error}") from error
 
 
 def _value(key: str, value: object) -> TomlValue:

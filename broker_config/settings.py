@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from broker_config import burst_slots, own_toml
+from broker_config.burst_slots import HostSlot
 from broker_config.errors import SettingsError
 from broker_config.formats import hostlist
 
@@ -134,7 +137,12 @@ class BurstCluster:
     """A remote MiniCluster whose brokers may join later: hosts `<name>-[0-<size-1>]`."""
 
     name: str
+    """One that `burst_slots.usable_names` leaves as it is."""
     size: int
+    cores: int | None = None
+    """Of each host; None: as many as this MiniCluster's own."""
+    gpus: int | None = None
+    """Of each host; None: as many as this MiniCluster's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +153,8 @@ class BurstingSettings:
     hostlist: str = ""
     """All hosts (RFC 29), which replaces the others."""
     clusters: tuple[BurstCluster, ...] = ()
+    managed: bool = False
+    """Whether a service makes bursts, and jobs that ask for one are routed to them at submission."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,18 +302,40 @@ class BrokerSettings:
         """
         if self.bursting.hostlist:
             return listed_hosts(self.bursting.hostlist)
-        lead = self.bursting.lead
-        count = (self.max_size or self.size) if lead is None else lead.size
-        count += sum(each.size for each in self.bursting.clusters)
+        count = self._own_size + sum(each.size for each in self.bursting.clusters)
         if count > hostlist.MAX_HOSTS:
             raise SettingsError(f"{count} hosts, remote ones included; allowed are {hostlist.MAX_HOSTS}")
-        own = (
-            _numbered(self.name, 0, self.max_size or self.size)
-            if lead is None
-            else (hostlist.named(lead.address), *_numbered(lead.name, 1, lead.size))
+        burst = (host for each in self.bursting.clusters for host in _numbered(each.name, each.size))
+        return (*self._own_hosts, *burst)
+
+    @property
+    def slots(self) -> tuple[HostSlot, ...]:
+        """The slots that are declared, in the order of ranks, here or at the lead broker that is joined.
+
+        There are none where the user's own broker.toml is a whole one, which has its own list of hosts.
+        Raises BrokerTomlError for a text that is none, and HostlistError for a list that is none.
+        """
+        if own_toml.own(self.broker_toml).is_whole:
+            return ()
+        if self.bursting.hostlist:
+            return burst_slots.of_hostlist(self._own_hosts, listed_hosts(self.bursting.hostlist))
+        clusters = self.bursting.clusters
+        ends = accumulate((each.size for each in clusters), initial=self._own_size)
+        return tuple(
+            HostSlot(each.name, first, each.size, each.cores, each.gpus, f"{each.name}-")
+            for first, each in zip(ends, clusters, strict=False)
         )
-        burst = (host for each in self.bursting.clusters for host in _numbered(each.name, 0, each.size))
-        return (*own, *burst)
+
+    @property
+    def _own_size(self) -> int:
+        lead = self.bursting.lead
+        return (self.max_size or self.size) if lead is None else lead.size
+
+    @property
+    def _own_hosts(self) -> Iterator[HostRange]:
+        """The hosts of the MiniCluster that has the lead broker."""
+        lead = self.bursting.lead
+        return _numbered(self.name if lead is None else lead.name, self._own_size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,5 +362,5 @@ def listed_hosts(text: str) -> tuple[HostRange, ...]:
     return tuple(hostlist.ranges(text))
 
 
-def _numbered(name: str, first: int, stop: int) -> Iterator[HostRange]:
-    return hostlist.numbered(f"{name}-", range(first, stop))
+def _numbered(name: str, size: int) -> Iterator[HostRange]:
+    return hostlist.numbered(f"{name}-", range(size))

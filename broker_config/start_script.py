@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from broker_config import broker_toml, shell
+from broker_config import broker_toml, burst_queues, instance_resources, shell
 from broker_config.errors import SettingsError
 from broker_config.settings import (
     BrokerSettings,
@@ -62,12 +62,14 @@ def render(settings: BrokerSettings) -> str:
     """
     mode = settings.run_mode
     hooks = settings.hooks
+    has_slots = bool(burst_queues.own_slots(settings))
     return _template("start.sh.j2").render(
         **_common(hooks, settings.logging, settings.environment, settings.view),
         name=settings.name,
         config_dir=shell.quote(settings.config_dir),
         curve_path=shell.quote(settings.curve_path),
         resources_path=shell.quote(settings.resources_path) if settings.node.cores is None else "",
+        detected=instance_resources.detected(settings),
         logs=shell.quote(settings.logs) if settings.logs else "",
         archive=shell.quote(settings.archive.path) if settings.archive.path else "",
         drain_timeout=settings.archive.drain_timeout,
@@ -76,7 +78,9 @@ def render(settings: BrokerSettings) -> str:
         complete_workers=settings.complete_workers,
         door=settings.lead_api is not None,
         scheduler=bool(settings.scheduler.in_flux) and not broker_toml.replaces(settings),
-        queues=broker_toml.names_queues(settings),
+        queues=broker_toml.names_queues(settings) or has_slots,
+        started=shell.join(burst_queues.started(settings)) if has_slots else "",
+        start_queues="open_queues" if has_slots else "flux queue start --all",
         interactive=mode is RunMode.INTERACTIVE,
         launcher=mode is RunMode.LAUNCHER,
         marks=mode in (RunMode.PLAIN, RunMode.BATCH),

@@ -86,6 +86,15 @@ def encode(ids: Iterable[int]) -> str:
     return ",".join(_written(first, last) for first, last in runs)
 
 
+def encode_ranges(ranges: Iterable[range]) -> str:
+    """Return the usual form of ascending ranges of ids, of one step each, without making their ids."""
+    runs: list[tuple[int, int]] = []
+    for each in filter(None, ranges):
+        first = runs.pop()[0] if runs and runs[-1][1] + 1 == each[0] else each[0]
+        runs.append((first, each[-1]))
+    return ",".join(_written(first, last) for first, last in runs)
+
+
 def encode_bits(bits: int) -> str:
     """Return the usual form of a set that is a number, see `decode_bits`."""
     return ",".join(_written(run.start(), run.end() - 1) for run in _ONES.finditer(_lowest_first(bits)))

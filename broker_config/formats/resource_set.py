@@ -9,14 +9,12 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from broker_config.formats import host_ranges, hostlist, idset
+from broker_config.formats import hostlist, idset
 from broker_config.formats.errors import ParseError, ResourceSetError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias  # novm - for type checkers alone
-
-    from broker_config.formats.host_ranges import HostRange
 
 R: TypeAlias = "dict[str, Any]"
 """The JSON object."""
@@ -157,7 +155,7 @@ def check(resources: ResourceSet) -> None:
                 f"R gives rank {node.rank} ({node.host}) no core: every node needs at least one"
             )
     for name, holders in resources.properties.items():
-        _check_property(name, holders, set(ranks))
+        check_property(name, holders, set(ranks))
     if resources.nslots is not None and resources.nslots < 1:
         raise ResourceSetError(f"R has nslots {resources.nslots}: an allocation has at least 1")
     if resources.starttime and resources.expiration and resources.expiration <= resources.starttime:
@@ -244,11 +242,12 @@ def _get(table: Any, field_path: str, key: str, kind: Any, default: Any = None) 
     return value
 
 
-def _check_property(name: str, holders: Iterable[int], ranks: set[int]) -> None:
+def check_property(name: str, holders: Iterable[int], ranks: Container[int]) -> None:
+    """Raise ResourceSetError for a property that RFC 20 does not allow, or of other ranks than these."""
     if not name or (illegal := _ILLEGAL_PROPERTY.search(name)):
         shown = "an empty name" if not name else f"{illegal[0]!r} in its name" if illegal else ""
         raise ResourceSetError(f"R, property {name!r}: {shown} is not allowed (RFC 20)")
-    if unknown := set(holders) - ranks:
+    if unknown := {rank for rank in holders if rank not in ranks}:
         raise ResourceSetError(f"R, property {name!r}: rank {idset.encode(unknown)} is not in R")
 
 
@@ -274,30 +273,6 @@ def alike(
     return made
 
 
-def of_ranges(
-    hosts: Sequence[HostRange], cores: int, gpus: int, properties: Mapping[str, Sequence[int]]
-) -> R:
-    """Return the R of `alike` as its JSON object, without making anything for each host.
-
-    Raises ResourceSetError.
-    """
-    count = host_ranges.total(hosts)
-    if not count:
-        raise ResourceSetError("R holds no node")
-    if not cores:
-        raise ResourceSetError("R gives its nodes no core: every node needs at least one")
-    for name, holders in properties.items():
-        _check_property(name, holders, set(range(count)))
-    children = _children((1 << cores) - 1, (1 << gpus) - 1)
-    execution: R = {
-        "R_lite": [{"rank": idset.encode(range(count)), "children": children}],
-        "nodelist": [hostlist.encode_ranges(hosts)],
-    }
-    if properties:
-        execution["properties"] = {name: idset.encode(ranks) for name, ranks in properties.items()}
-    return {"version": 1, "execution": {**execution, "starttime": 0.0, "expiration": 0.0}}
-
-
 def dumps(resources: R) -> str:
     """Return an R as one line of JSON."""
     return json.dumps(resources) + "\n"
@@ -310,7 +285,7 @@ def to_dict(resources: ResourceSet) -> R:
         by_children.setdefault((node.cores, node.gpus), []).append(node.rank)
     execution: R = {
         "R_lite": [
-            {"rank": idset.encode(ranks), "children": _children(cores, gpus)}
+            {"rank": idset.encode(ranks), "children": children_of(cores, gpus)}
             for (cores, gpus), ranks in by_children.items()
         ],
         "nodelist": [hostlist.encode(resources.hosts)] if resources.nodes else [],
@@ -379,7 +354,7 @@ def summary(allocation: Mapping[int, RankResources]) -> str:
         by_children.setdefault(taken, []).append(rank)
     return " ".join(
         f"rank{idset.bracketed(ranks)}/"
-        + ",".join(f"{kind}{_shown(text)}" for kind, text in _children(*taken).items())
+        + ",".join(f"{kind}{_shown(text)}" for kind, text in children_of(*taken).items())
         for taken, ranks in by_children.items()
     )
 
@@ -391,7 +366,8 @@ def counts(nodes: Iterable[Node]) -> tuple[int, int, int]:
     return len(listed), sum(cores), sum(gpus)
 
 
-def _children(cores: int, gpus: int) -> dict[str, str]:
+def children_of(cores: int, gpus: int) -> dict[str, str]:
+    """Return the resources of a rank as R writes them, from the bits of its cores and GPUs."""
     return {kind: idset.encode_bits(bits) for kind, bits in (("core", cores), ("gpu", gpus)) if bits}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -20,19 +19,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 app = typer.Typer(name="burst", cls=PlainGroup, add_completion=False, no_args_is_help=True)
 
-SettingsOption = Annotated[
+BurstSettingsOption = Annotated[
     str,
     typer.Option(
         "--settings", metavar="FILE", help="Providers and budgets; by default burst.yaml in the state folder."
     ),
 ]
-StateOption = Annotated[
+LedgerFolderOption = Annotated[
     str,
-    typer.Option(
-        "--state", metavar="FOLDER", help="Of the ledger; by default ~/.local/state/minicluster."
-    ),
+    typer.Option("--state", metavar="FOLDER", help="Of the ledger; by default ~/.local/state/minicluster."),
 ]
-OptionalNameArgument = Annotated[
+BurstingNameArgument = Annotated[
     str, typer.Argument(metavar="[NAME]", help="Of a MiniCluster; by default all that burst.")
 ]
 BurstArgument = Annotated[str, typer.Argument(metavar="BURST", help="As `burst list` prints it.")]
@@ -54,9 +51,9 @@ def burst() -> None:
 
 @app.command(cls=PlainCommand)
 def plan(
-    name: OptionalNameArgument = "",
-    settings: SettingsOption = "",
-    state: StateOption = "",
+    name: BurstingNameArgument = "",
+    settings: BurstSettingsOption = "",
+    state: LedgerFolderOption = "",
     output: OutputOption = "table",
 ) -> None:
     """Show which bursts would be made now, for which jobs, at what cost, and why other jobs are left out.
@@ -83,8 +80,8 @@ def plan(
 @app.command(cls=PlainCommand)
 def apply(
     digest: Annotated[str, typer.Argument(metavar="DIGEST", help="Of a plan, as `burst plan` prints it.")],
-    settings: SettingsOption = "",
-    state: StateOption = "",
+    settings: BurstSettingsOption = "",
+    state: LedgerFolderOption = "",
 ) -> None:
     """Have the service make the bursts of a plan, if that is still the plan.
 
@@ -103,8 +100,8 @@ def apply(
 def list_bursts(
     *,
     every: Annotated[bool, typer.Option("--all", "-a", help="Those that are deleted as well.")] = False,
-    settings: SettingsOption = "",
-    state: StateOption = "",
+    settings: BurstSettingsOption = "",
+    state: LedgerFolderOption = "",
     output: OutputOption = "table",
 ) -> None:
     """List bursts: where each is in its life, how it went, and what it costs.
@@ -124,8 +121,8 @@ def list_bursts(
 @app.command("show", cls=PlainCommand)
 def show_burst(
     burst: BurstArgument,
-    settings: SettingsOption = "",
-    state: StateOption = "",
+    settings: BurstSettingsOption = "",
+    state: LedgerFolderOption = "",
     output: OutputOption = "table",
 ) -> None:
     """Show all that is known of a burst: its resources, its jobs, and what was done for it.
@@ -142,7 +139,7 @@ def show_burst(
 
 
 @app.command(cls=PlainCommand)
-def stop(burst: BurstArgument, settings: SettingsOption = "", state: StateOption = "") -> None:
+def stop(burst: BurstArgument, settings: BurstSettingsOption = "", state: LedgerFolderOption = "") -> None:
     """End a burst: jobs that run there may end, those that wait are moved back.
 
     minicluster burst stop 62dgmfw4gk
@@ -156,8 +153,8 @@ def stop(burst: BurstArgument, settings: SettingsOption = "", state: StateOption
 def sweep(
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be deleted.")] = False,
-    settings: SettingsOption = "",
-    state: StateOption = "",
+    settings: BurstSettingsOption = "",
+    state: LedgerFolderOption = "",
     output: OutputOption = "table",
 ) -> None:
     """Compare what providers list with the ledger, and delete what belongs to no burst.
@@ -177,7 +174,9 @@ def sweep(
 
 
 @app.command(cls=PlainCommand)
-def providers(settings: SettingsOption = "", state: StateOption = "", output: OutputOption = "table") -> None:
+def providers(
+    settings: BurstSettingsOption = "", state: LedgerFolderOption = "", output: OutputOption = "table"
+) -> None:
     """List the providers of the settings, with the machines that each offers.
 
     minicluster burst providers
@@ -192,8 +191,8 @@ def providers(settings: SettingsOption = "", state: StateOption = "", output: Ou
 @app.command(cls=PlainCommand)
 def check(
     provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="As `burst providers` prints it.")],
-    settings: SettingsOption = "",
-    state: StateOption = "",
+    settings: BurstSettingsOption = "",
+    state: LedgerFolderOption = "",
 ) -> None:
     """Ask a provider whether its settings, credentials and the way there are good for bursts.
 
@@ -211,7 +210,7 @@ def check(
 
 @app.command(cls=PlainCommand)
 def serve(
-    settings: SettingsOption = "", state: StateOption = "", log_level: LogLevelOption = "info"
+    settings: BurstSettingsOption = "", state: LedgerFolderOption = "", log_level: LogLevelOption = "info"
 ) -> None:
     """Make bursts, use them and take them away again, until Ctrl-C or SIGTERM.
 
@@ -230,6 +229,8 @@ def serve(
 
 def _within(state: str, settings: str, work: Callable[[Workplace], Awaitable[T]]) -> T:
     """Return what a function returns that uses the ledger, the settings and the leads."""
+    import asyncio
+
     from burst.cli.workplace import PathChoice, opened
 
     async def run() -> T:

@@ -12,8 +12,8 @@ from burst.leads.instance_lead import InstanceLead, instance_id
 from burst.leads.layout import LeadLayout, of_resource_set
 from burst.leads.waiting_jobs import WaitingJobs
 from minicluster.backends.errors import BackendError
-from minicluster.document import bursted_clusters
 from minicluster.instance.errors import InstanceError
+from minicluster.plan import Site, broker_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
@@ -149,6 +149,7 @@ def _connected(cluster: BurstingCluster) -> OpenLead:
             raise
     except (InstanceError, BackendError) as error:
         raise LeadAway(str(error)) from error
-    layout = of_resource_set(found, [name for name, *_ in bursted_clusters(cluster.document)])
+    slots = [each.name for each in broker_settings(cluster.document, Site()).slots]
+    layout = of_resource_set(found, slots)
     lead = InstanceLead(instance, layout.slots, HOME)
     return OpenLead(instance, identity, layout, lead, WaitingJobs(instance, layout, HOME))

@@ -43,11 +43,7 @@ def plan(request: BurstPlanRequest) -> BurstPlan:
             waiting = [job for job in waiting if job.id not in found.jobs]
     planned = {job for burst in bursts for job in burst.jobs}
     usual = NO_SLOT if not request.slots else NO_BURST if request.bursts_left == 0 else NEXT
-    left_out = [
-        LeftOut(job, reason or usual)
-        for job, reason in reasons.items()
-        if job not in planned
-    ]
+    left_out = [LeftOut(job, reason or usual) for job, reason in reasons.items() if job not in planned]
     return BurstPlan(tuple(bursts), tuple(left_out))
 
 

@@ -9,9 +9,9 @@ from broker_config.formats import durations
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-FIRST_REST = 60.0
+REST_SECONDS = 60.0
 """Seconds after the first burst in a row that failed; twice as long after each further one."""
-LONGEST_REST = 1800.0
+MAX_REST_SECONDS = 1800.0
 
 
 class PastBurst(NamedTuple):
@@ -40,7 +40,7 @@ def resting(provider: str, past: Iterable[PastBurst], now: float) -> str:
             latest = max(latest, each.failed_at or 0.0)
     if not failures:
         return ""
-    rest = min(FIRST_REST * 2.0 ** min(failures - 1, 16), LONGEST_REST)
+    rest = min(REST_SECONDS * 2.0 ** min(failures - 1, 16), MAX_REST_SECONDS)
     left = latest + rest - now
     if left <= 0:
         return ""

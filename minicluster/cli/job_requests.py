@@ -94,18 +94,15 @@ def with_shell_options(
     return replace(request, shell_options={**found, **given})
 
 
-def with_attributes(request: JobRequest, settings: Iterable[str]) -> JobRequest:
-    """Return a request with the attributes of --setattr."""
+def with_attributes(request: JobRequest, settings: Iterable[str], burst: str | bool = False) -> JobRequest:
+    """Return a request with the attributes of --setattr, and that it may burst, at any provider or at one."""
     found: dict[str, dict[str, Any]] = {"user": {}, "system": {}}
     for setting in settings:
         name, value = jobspec.setting(setting)
         jobspec.set_at(found, jobspec.attribute_path(name), value)
+    if burst:
+        found["system"][BURSTABLE] = burst
     return replace(request, attributes=found["user"], system=found["system"])
-
-
-def burstable(request: JobRequest, wish: str | bool) -> JobRequest:
-    """Return a request that may burst, at a provider or at any (true); a wish without content: as it is."""
-    return replace(request, system={**request.system, BURSTABLE: wish}) if wish else request
 
 
 def bursts(request: JobRequest) -> bool:

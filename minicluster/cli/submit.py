@@ -90,17 +90,13 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
     name = named(backend, None if name == ONLY else name)
     base = backend.job_environment(name)
     job = JobRequest(tuple(command), max(tasks, nodes), nodes, cores, gpus, exclusive, name=job_name)
-    limit = requests.time_limit(time_limit, minutes)
-    job = requests.queued(job, queue, dependency or (), urgency, limit)
+    job = requests.queued(job, queue, dependency or (), urgency, requests.time_limit(time_limit, minutes))
     job = requests.with_shell_options(job, (input_file, output, error), setopt or (), label=label_io)
-    job = requests.with_attributes(job, setattr_ or ())
-    job = requests.burstable(job, burst_to or burstable)
+    job = requests.with_attributes(job, setattr_ or (), burst_to or burstable)
     job = requests.in_directory(job, cwd, here=base is not None)
-    if batch:
-        job = requests.whole_nodes(ctx, replace(job, script=text(command[0])))
+    job = requests.whole_nodes(ctx, replace(job, script=text(command[0]))) if batch else job
     _warn(requests.notices(job, {"--output": output, "--error": error}, base))
-    if base is None and (env or cc):
-        base = _whole_environment(backend, name)
+    base = _whole_environment(backend, name) if base is None and (env or cc) else base
     jobs = list(requests.copies(job, env or (), requests.ids(cc), base))
     raise typer.Exit(_send(backend, name, jobs, AfterSubmission(wait or watch, watch, quiet)))
 

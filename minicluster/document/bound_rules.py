@@ -30,7 +30,7 @@ def hosts_within_bound(cluster: MiniCluster) -> Iterator[Broken]:
     """Flux gets the names of all hosts at start, also those of remote clusters."""
     bursting = cluster.spec.flux.bursting
     local = bursting.lead_broker.size if bursts_out(cluster.spec) else max_size(cluster)
-    remote = sum(size for _, size in bursted_clusters(cluster))
+    remote = sum(each.size for each in bursted_clusters(cluster))
     if local + remote > MAX_HOSTS:
         found = f"found {local + remote}, of which {remote} are remote"
         yield (*SPEC, "flux", "bursting", "clusters"), f"{messages.TOO_MANY_HOSTS}: {found}"

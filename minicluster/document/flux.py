@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field, Strict
 
 from broker_config.settings import DEFAULT_PORT
+from minicluster.document.bounds import MAX_CORES, MAX_GPUS
 from minicluster.document.container import Environment
 from minicluster.document.record import Record
 from minicluster.document.resources import ResourceRequirements
@@ -49,6 +50,8 @@ Architecture = Annotated[
 ]
 SettingValue = Annotated[bool | int | float | str, PlainValue()]
 TomlText = Annotated[str, Strict(), Field(max_length=MAX_SCRIPT)]
+SlotCores = Annotated[int, Strict(), Field(ge=1, le=MAX_CORES)]
+SlotGpus = Annotated[int, Strict(), Field(ge=0, le=MAX_GPUS)]
 
 
 class FluxContainer(Record):
@@ -98,10 +101,20 @@ class LeadBroker(Record):
 
 
 class BurstedCluster(Record):
-    """Remote hosts that may join later."""
+    """Remote hosts that may join later: a slot, with a property and a queue of its own."""
 
-    name: OptionalLabelName = Field("", description="Prefix of the host names; absent: `burst-<index>`.")
+    name: OptionalLabelName = Field(
+        "",
+        description="Prefix of the host names, name of their property and of their queue; absent, doubled,"
+        " `default`, `burst` or `local`: `burst-<index>`.",
+    )
     size: BrokerCount = Field(0, description="Number of hosts; 0 or absent: as many as `spec.size`.")
+    cores: SlotCores | None = Field(
+        None, description="Cores of each host; absent: as many as the MiniCluster's own hosts have."
+    )
+    gpus: SlotGpus | None = Field(
+        None, description="GPUs of each host; absent: as many as the MiniCluster's own hosts have."
+    )
 
 
 class Bursting(Record):

@@ -10,7 +10,7 @@ import importlib
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from broker_config import broker_toml, curve
+from broker_config import curve, own_toml
 from broker_config.errors import BrokerConfigError
 from broker_config.formats import hostlist
 from broker_config.formats.errors import ParseError
@@ -55,7 +55,7 @@ def toml_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
     if not text:
         return
     try:
-        broker_toml.check(text)
+        own_toml.check(text)
     except BrokerConfigError as error:
         yield ("spec", "flux", "brokerConfig"), str(error)
 

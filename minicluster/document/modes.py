@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker_config.settings import RunMode
+from broker_config.burst_slots import usable_names
+from broker_config.settings import BurstCluster, RunMode
 
 if TYPE_CHECKING:
     from minicluster.document.cluster import MiniCluster, MiniClusterSpec
@@ -102,14 +103,18 @@ def bursts_out(spec: MiniClusterSpec) -> bool:
     return bool(spec.flux.bursting.lead_broker.address)
 
 
-def bursted_clusters(cluster: MiniCluster) -> tuple[tuple[str, int], ...]:
-    """Return name and size of each remote cluster, with the defaults filled in.
+def bursted_clusters(cluster: MiniCluster) -> tuple[BurstCluster, ...]:
+    """Return each remote cluster, with the defaults of its name and its size filled in.
 
     A missing size is this MiniCluster's `max_size`: unlike `size` it never changes, nor does the host list.
+    A name that is missing, reserved for queues (`default`, `burst`, `local`) or another one's is
+    `burst-<index>`.
     """
+    clusters = cluster.spec.flux.bursting.clusters
+    names = usable_names(remote.name for remote in clusters)
     return tuple(
-        (remote.name or f"burst-{index}", remote.size or max_size(cluster))
-        for index, remote in enumerate(cluster.spec.flux.bursting.clusters)
+        BurstCluster(name, remote.size or max_size(cluster), remote.cores, remote.gpus)
+        for name, remote in zip(names, clusters, strict=True)
     )
 
 

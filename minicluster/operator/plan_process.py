@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from broker_config import broker_toml, curve, settings
+from broker_config import curve, own_toml, settings
 from minicluster import document
 from minicluster import plan as planning
 from minicluster.document.status import MAX_MESSAGE
@@ -95,7 +95,7 @@ def _answer(request: PlanRequest) -> PlanAnswer:
         return PlanAnswer(defect=traceback.format_exc())
     finally:
         # What is kept of one document would count for the next one.
-        broker_toml.own.cache_clear()
+        own_toml.own.cache_clear()
         settings.listed_hosts.cache_clear()
 
 

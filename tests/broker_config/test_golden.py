@@ -33,6 +33,15 @@ SERVICE = NetworkSettings(service="mc", namespace="lab")
 HOOKS = HookScripts(
     "echo init", "export A=1", "echo broker", "echo worker", "echo service", "echo post", "env B=2"
 )
+OWN_QUEUES = """\
+[queues.debug]
+[queues.big]
+requires = ["bigmem"]
+[queues.default.policy.limits]
+duration = "1h"
+[ingest.frobnicator]
+plugins = ["defaults", "/opt/site.py", "constraints"]
+"""
 TABLE = {
     "plain": Settings(
         "mc", size=4, command=Command("lmp -in in.lj"), network=SERVICE, submit=Submit(tasks=4)
@@ -100,6 +109,38 @@ TABLE = {
         bursting=BurstingSettings(
             LeadBrokerSettings("24.1.2.3", "mc", 3, 30093), clusters=(BurstCluster("burst-0", 2),)
         ),
+    ),
+    "slots": Settings(
+        "mc",
+        size=2,
+        max_size=4,
+        network=SERVICE,
+        node=NodeResources(4, 1),
+        archive=ArchiveSettings("/data/state.tgz"),
+        bursting=BurstingSettings(
+            clusters=(BurstCluster("burst-0", 3), BurstCluster("large", 2, 64), BurstCluster("burst-2", 1))
+        ),
+    ),
+    "slots-managed": Settings(
+        "mc",
+        size=2,
+        command=Command("hostname"),
+        network=SERVICE,
+        node=NodeResources(None),
+        scheduler=SchedulerSettings("minicluster/easy"),
+        bursting=BurstingSettings(
+            clusters=(BurstCluster("one", 2, 1), BurstCluster("gpus", 2, None, 4), BurstCluster("alike", 1)),
+            managed=True,
+        ),
+        broker_toml=OWN_QUEUES,
+    ),
+    "slots-of-a-hostlist": Settings(
+        "mc",
+        size=2,
+        mode=RunMode.LAUNCHER,
+        command=Command("flux run hostname"),
+        network=SERVICE,
+        bursting=BurstingSettings(hostlist="mc-0,mc-1,cloud-[0-11]"),
     ),
     "door": Settings(
         "mc",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_config import broker_toml, toml_limits
+from broker_config import own_toml, toml_limits
 from broker_config.errors import BrokerTomlError
 from broker_config.formats import host_ranges
 from broker_config.formats.host_ranges import HostRange
@@ -47,7 +47,7 @@ def test_what_would_cost_much_is_refused_before_it_is_read(text, message):
     tracemalloc.start()
     try:
         with pytest.raises(BrokerTomlError) as caught:
-            broker_toml.check(text)
+            own_toml.check(text)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -85,7 +85,7 @@ def test_brackets_are_counted_between_strings_and_comments(depth, junk):
 )
 def test_what_is_long_but_not_deep_is_read(text):
     """Brackets and dots inside strings and comments count for nothing."""
-    found = broker_toml.own(f'{text}\n[bootstrap]\nhosts = [{{ host = "a" }}]\n')
+    found = own_toml.own(f'{text}\n[bootstrap]\nhosts = [{{ host = "a" }}]\n')
     assert found.hosts == (HostRange("a"),)
 
 
@@ -93,10 +93,10 @@ def test_what_is_long_but_not_deep_is_read(text):
 def test_strings_that_are_never_closed_are_read_once(text):
     """The time for them does not grow with their square."""
     with pytest.raises(BrokerTomlError, match=r"broker.toml is not TOML: "):
-        broker_toml.check(text)
+        own_toml.check(text)
 
 
 def test_as_many_hosts_as_a_minicluster_may_have():
     """The bound itself is allowed."""
-    found = broker_toml.own(own_hosts("a[0-49999]", "b[0-49999]"))
+    found = own_toml.own(own_hosts("a[0-49999]", "b[0-49999]"))
     assert host_ranges.total(found.hosts) == 100_000

@@ -66,9 +66,7 @@ class Connections:
 
 def job(number: int, nodes: int = 1, user: str = "alice") -> WaitingJob:
     request = RequestedResources(nodes, 1, 1, 0, exclusive=True)
-    return WaitingJob(
-        BurstableJob(number, user, request, wish=True, limit=60.0, submitted=NOW), "default"
-    )
+    return WaitingJob(BurstableJob(number, user, request, wish=True, limit=60.0, submitted=NOW), "default")
 
 
 def cluster(uid: str = "u1") -> BurstingCluster:
@@ -80,9 +78,7 @@ def planner(world: World, lead: Lead, policy: ClusterPolicy = POLICY) -> BurstPl
     offers = [Offer("memory", "c8", NodeShape(8), price=3_600_000)]
     connections: Any = Connections({"u1": lead})
     provider = MemoryProvider(MemoryCloud(world.clock), offers)
-    return BurstPlanner(
-        world.user_ledger, {"memory": provider}, connections, lambda _cluster, _now: policy
-    )
+    return BurstPlanner(world.user_ledger, {"memory": provider}, connections, lambda _cluster, _now: policy)
 
 
 def test_a_plan_has_what_waits_and_is_asked_for_as_it_is() -> None:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from broker_config.formats.constraints import matches
 from broker_config.formats.jobspec import RequestedResources, build, node, set_at, slot
 from broker_config.formats.resource_set import Node
-from burst.leads.instance_lead import SlotRanks, _probe_request
+from burst.leads.instance_lead import _probe_request
+from burst.leads.slot_ranks import SlotRanks
 from minicluster import flux_zips
 from minicluster.burst_routing.errors import BurstableError, BurstingTableError, RoutingError, SlotQueueError
 from minicluster.burst_routing.routing import PROBE, Routing, configured, fits, route

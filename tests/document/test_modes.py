@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 
+from broker_config.settings import BurstCluster
 from minicluster import document as spec
 from minicluster.document import MiniCluster, RunMode, Volume, quantity, validate
 
@@ -74,13 +75,37 @@ def test_the_headless_service_has_the_clusters_name() -> None:
 def test_remote_clusters_have_names_and_sizes() -> None:
     """Absent: their index, and as many hosts as here."""
     wanted = cluster(size=3, flux={"bursting": {"clusters": [{}, {"name": "far", "size": 7}]}})
-    assert spec.bursted_clusters(wanted) == (("burst-0", 3), ("far", 7))
+    assert spec.bursted_clusters(wanted) == (BurstCluster("burst-0", 3), BurstCluster("far", 7))
+
+
+def test_remote_clusters_may_have_other_nodes() -> None:
+    """Absent: as here."""
+    wanted = cluster(flux={"bursting": {"clusters": [{"size": 1, "cores": 64}, {"size": 1, "gpus": 0}]}})
+    assert spec.bursted_clusters(wanted) == (
+        BurstCluster("burst-0", 1, cores=64),
+        BurstCluster("burst-1", 1, gpus=0),
+    )
+
+
+NAMES = {
+    "reserved": (["default", "local", "burst"], ["burst-0", "burst-1", "burst-2"]),
+    "doubled": (["far", "far"], ["far", "burst-1"]),
+    "what another one falls back to": (["burst-1", ""], ["burst-1", "burst-2"]),
+    "behind one without a name": (["", "burst-0"], ["burst-0", "burst-1"]),
+}
+
+
+@pytest.mark.parametrize(("given", "expected"), NAMES.values(), ids=NAMES)
+def test_remote_clusters_have_names_of_their_own(given: list[str], expected: list[str]) -> None:
+    """They name queues and properties as well."""
+    wanted = cluster(flux={"bursting": {"clusters": [{"name": name} for name in given]}})
+    assert [each.name for each in spec.bursted_clusters(wanted)] == expected
 
 
 def test_a_resize_leaves_remote_clusters_as_they_were() -> None:
     """The host list is read only at start."""
     resized = cluster(size=2, flux={"bursting": {"clusters": [{}]}}, status={"maximumSize": 3})
-    assert spec.bursted_clusters(resized) == (("burst-0", 3),)
+    assert spec.bursted_clusters(resized) == (BurstCluster("burst-0", 3),)
 
 
 def test_a_lead_broker_elsewhere_means_bursting() -> None:

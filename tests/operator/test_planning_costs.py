@@ -10,7 +10,7 @@ import tomllib
 
 import pytest
 
-from broker_config import broker_toml, settings
+from broker_config import own_toml, settings
 from minicluster.document import weight
 from minicluster.kube_client.objects import ObjectReference
 from minicluster.operator.plan_worker import PlanWorker, WorkerLimits
@@ -37,7 +37,7 @@ LENIENT = WorkerLimits(cpu_seconds=10.0, seconds=60.0)
 
 def thread_seconds(item: Item) -> float:
     """Return the CPU time of reading and planning a document."""
-    broker_toml.own.cache_clear()
+    own_toml.own.cache_clear()
     settings.listed_hosts.cache_clear()
     begin = time.thread_time()
     run(item)

@@ -250,6 +250,12 @@ ROWS: dict[str, Row] = {
     "flux.bursting.clusters[].size": Row(
         [{"name": "cloud", "size": 3}], TOML, "cloud-[0-2]", at="flux.bursting.clusters"
     ),
+    "flux.bursting.clusters[].cores": Row(
+        [{"name": "cloud", "size": 3, "cores": 64}], R, "0-63", at="flux.bursting.clusters"
+    ),
+    "flux.bursting.clusters[].gpus": Row(
+        [{"name": "cloud", "size": 3, "gpus": 9}], R, "0-8", at="flux.bursting.clusters"
+    ),
     "flux.stateVolume.claimName": Row(
         {"claimName": "disk"}, f"{POD}/volumes", "disk", at="flux.stateVolume"
     ),

@@ -126,7 +126,8 @@ def _bursting(cluster: MiniCluster) -> to.BurstingSettings:
     return to.BurstingSettings(
         lead=to.LeadBrokerSettings(lead.address, lead.name, lead.size, lead.port) if lead.address else None,
         hostlist=bursting.hostlist,
-        clusters=tuple(to.BurstCluster(*each) for each in document.bursted_clusters(cluster)),
+        clusters=document.bursted_clusters(cluster),
+        managed=getattr(cluster.spec, "bursting", None) is not None,
     )
 
 

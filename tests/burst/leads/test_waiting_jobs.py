@@ -50,11 +50,11 @@ def test_a_job_that_asks_for_it_is_found(instance: Instance, wish: Any) -> None:
 
 def test_what_keeps_it_from_bursting_is_known(instance: Instance) -> None:
     wish = {"burstable": True}
-    held = submit(instance, urgency=0, system=wish)
-    waits = submit(instance, dependencies=(f"afterok:{held}",), system=wish)
+    on_hold = submit(instance, urgency=0, system=wish)
+    waits = submit(instance, dependencies=(f"afterok:{on_hold}",), system=wish)
     bound = submit(instance, system={**wish, "constraints": {"ranks": ["0"]}})
     found = read(instance)
-    assert found[held].priority == 0
+    assert found[on_hold].priority == 0
     assert found[waits].depends
     assert found[bound].constrained
 

@@ -138,7 +138,7 @@ class World:
         )
         [planned] = plan(asked).bursts
         origins = {job: JobOrigin("alice", "default") for job in planned.jobs}
-        identity = LeadIdentity("mc", self.lead.instance)
+        identity = LeadIdentity("mc", self.lead.instance, "physics/mc")
         return await request(self.user_ledger, identity, planned, "memory-1", origins)
 
     async def tick(self) -> None:

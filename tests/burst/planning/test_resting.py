@@ -1,6 +1,6 @@
 """Providers at which bursts failed are left alone for some time."""
 
-from burst.planning.resting import LONGEST_REST, PastBurst, resting
+from burst.planning.resting import MAX_REST_SECONDS, PastBurst, resting
 
 NOW = 10_000.0
 
@@ -20,7 +20,7 @@ def test_with_each_further_failure_it_rests_twice_as_long() -> None:
     past = [PastBurst("far", NOW), PastBurst("far", NOW - 500), PastBurst("far", NOW - 900), PastBurst("far")]
     words = "far: bursts failed there 3 times in a row; it is tried again in 4m"
     assert resting("far", past, NOW) == words
-    assert resting("far", [PastBurst("far", NOW)] * 40, NOW + LONGEST_REST) == ""
+    assert resting("far", [PastBurst("far", NOW)] * 40, NOW + MAX_REST_SECONDS) == ""
 
 
 def test_one_that_cannot_delete_gets_nothing_more() -> None:

@@ -290,7 +290,7 @@ on_order() {
 refused() {
     warn "nothing was saved to $archive, what it held is kept; the instance goes on"
     saving fail "nothing was saved to $archive: see the lead's log"
-    flux queue start --all >/dev/null || warn "cannot start the queues"
+    open_queues >/dev/null || warn "cannot start the queues"
     rm -f -- "$run/save"
     ordered='' leaving=''
 }
@@ -379,8 +379,19 @@ restored() {
 }
 
 start_queues() {
+    # Flux keeps which queues were started. Those of slots stay stopped until somebody knows that their nodes are there.
+    flux queue stop --all >/dev/null || warn "cannot stop the queues of bursts: jobs in them may hold up others"
     saving resume || warn "cannot look for jobs that do not fit into this cluster: they may fail"
-    flux queue start --all >/dev/null || warn "cannot start the queues"
+    open_queues >/dev/null || warn "cannot start the queues"
+}
+
+# Not the queue in which jobs wait for a burst, nor those of slots: `flux queue start` takes one at a time.
+open_queues() {
+    closed=''
+    for queue in default; do
+        flux queue start "$queue" || closed=yes
+    done
+    [ -z "$closed" ]
 }
 
 # A dump that cannot be restored must not be overwritten by the next one: so the instance does not start without it.
@@ -468,6 +479,9 @@ main() {
         rm -f -- "$state/restoring"
         start_queues
         job=$(main_job .)
+    else
+        # Queues that have names begin stopped.
+        open_queues >/dev/null || warn "cannot start the queues"
     fi
     begun=$(now)
     # A local run shows from this file that the bring-up is over.

@@ -1,0 +1,513 @@
+#!/bin/sh
+# How every broker of MiniCluster mc starts.
+#   sh start.sh        a broker: index 0 is the lead, the others follow it
+#   sh start.sh main   what the lead's broker runs once enough brokers have joined
+#   sh start.sh relay, sh start.sh shell [-- COMMAND...]   for people, in the container of the lead's broker
+
+# First of all: the kernel drops a signal for which the first process of a container has no trap.
+early=''
+[ $# -gt 0 ] || trap 'early=15' TERM
+
+config=${MINICLUSTER_CONFIG:-/etc/minicluster}
+run=${MINICLUSTER_RUN:-/run/minicluster}
+state=${MINICLUSTER_STATE:-$run/state}
+index=${JOB_COMPLETION_INDEX-}
+role=${JOB_COMPLETION_INDEX:+follower}
+[ "$index" != 0 ] || role=lead
+archive=/data/state.tgz
+uri=local://$run/local
+broker='' starting='' nap='' signal='' caught='' killed='' leaving='' code='' ordered='' saved='' refusal='' fatal=''
+
+say() {
+    printf 'minicluster[%s]: %s\n' "${index:-service}" "$*" >&2
+}
+
+warn() {
+    printf 'minicluster[%s]: %s\n' "${index:-service}" "$*" >&2
+}
+
+die() {
+    warn "$@"
+    fatal=$*
+    exit 1
+}
+
+# send_signal NAME PID, to a child. Some shells (dash) lose a signal that a child gets between fork and exec: there it
+# has its shell's command line.
+send_signal() {
+    tries=20
+    while [ "$tries" -gt 0 ] && [ -e "/proc/$2" ] && [ "$(command_line "$2")" = "$(command_line $$)" ]; do
+        sleep 0.1
+        tries=$((tries - 1))
+    done
+    kill "-$1" "$2" 2>/dev/null
+}
+
+command_line() {
+    { tr '\0' ' ' <"/proc/$1/cmdline"; } 2>/dev/null # it may have ended
+}
+
+# Hundredths of a second since the machine started: no program is needed to tell the time.
+now() {
+    read -r ticks _ </proc/uptime
+    printf '%s\n' "${ticks%.*}${ticks#*.}"
+}
+
+# Puts the first flux on PATH that is flux-core (or the embedded instance): a GitOps tool has the same name.
+find_flux() {
+    rest=$PATH: other=''
+    while [ -n "$rest" ]; do
+        dir=${rest%%:*}
+        rest=${rest#*:}
+        [ -f "${dir:=.}/flux" ] && [ -x "$dir/flux" ] || continue
+        if grep -q -e FLUX_EXEC_PATH -e minicluster.embedded "$dir/flux" || "$dir/flux" --version 2>/dev/null </dev/null | grep -q libflux-core; then
+            [ -z "$other" ] || PATH=$dir:$PATH
+            export PATH
+            return
+        fi
+        other=$dir/flux
+    done
+    [ -z "$other" ] || die "$other is not flux-core's flux (another tool has that name): put flux-core's directory on PATH, or enable the Flux view"
+    die "no flux on PATH ($PATH): use an image with Flux, or enable the Flux view (flux.container.disable: false)"
+}
+
+# Which engine is on PATH.
+embedded() {
+    grep -q minicluster.embedded "$(command -v flux)"
+}
+
+# Ends this script as the Job's pod failure policy expects it. A follower is to be replaced (75), whatever
+# ended it, unless the lead ended the instance. A lead whose broker was killed, or that was told to go, is to be
+# replaced as well (137, 143); but its program cannot ask for that: its 75, 137 and 143 become 1. The true code
+# goes to the termination log; of a lead that saved before its program ended, what it saved (and one that was ordered to
+# is to be replaced: 75); of any broker that cannot start, why.
+finish() {
+    set +eu
+    trap - EXIT
+    trap '' TERM INT HUP
+    [ -z "$fatal" ] || refusal="{\"error\": \"$(printf '%s' "$fatal" | tr '\001-\037' ' ' | sed 's/[\\"]/\\&/g')\"}"
+    report=${MINICLUSTER_TERMINATION_LOG:-/dev/termination-log}
+    if [ "$role" != lead ] && [ -z "$refusal" ]; then
+        :
+    elif [ -n "${MINICLUSTER_TERMINATION_LOG-}" ] || [ -e "$report" ]; then
+        printf '%s\n' "${saved:-${refusal:-$1}}" 2>/dev/null >"$report" || warn "cannot write the exit code to $report"
+    fi
+    if [ "$role" != lead ]; then
+        [ "$1" = "$INSTANCE_ENDED" ] && exit 0
+        exit 75
+    fi
+    [ -z "$saved" ] || [ -z "$ordered" ] || exit 75
+    [ -z "$signal$killed" ] || exit "$1"
+    case $1 in 75 | 137 | 143) exit 1 ;; esac
+    exit "$1"
+}
+INSTANCE_ENDED=ended
+
+on_signal() {
+    signal=$1 caught=yes
+    [ -z "$nap" ] || kill -KILL "$nap" 2>/dev/null
+    if [ -n "$broker" ]; then
+        case $role$leaving in
+            *now) return ;; # who waits for jobs ends the broker next
+            leaddone) [ -z "$archive" ] || return ;; # a second SIGTERM would end Flux's dump
+            lead) leave ;;
+            follower) linger ;;
+        esac
+        send_signal TERM "$broker"
+    elif [ -z "$starting" ]; then
+        exit $((128 + $1))
+    fi
+}
+
+prepare() {
+    case $index in '' | *[!0-9]*)
+        die "JOB_COMPLETION_INDEX is '$index': the indexed Job sets it to this broker's number, 0 for the lead" ;;
+    esac
+    for file in broker.toml R; do
+        [ -r "$config/$file" ] || die "cannot read $config/$file: the MiniCluster's ConfigMap must be mounted at $config (or MINICLUSTER_CONFIG name its place), readable by uid $(id -u)"
+    done
+    { mkdir -p -- "$run" && chmod 700 "$run"; } 2>/dev/null ||
+        die "cannot make $run private to uid $(id -u): mount an emptyDir there, or let MINICLUSTER_RUN name a directory of this user"
+    printf '%s\n' "$$" >"$run/pid"
+    certificate
+}
+
+# Flux refuses a certificate that others can read, and a mounted Secret cannot be made private: so copy it.
+certificate() {
+    source=${MINICLUSTER_CURVE:-/etc/minicluster-curve/curve.cert}
+    target=/run/minicluster/curve.cert
+    [ -r "$source" ] || die "cannot read the CURVE certificate $source: the MiniCluster's Secret must be mounted there (or MINICLUSTER_CURVE name the file), readable by uid $(id -u)"
+    if [ "$source" = "$target" ]; then
+        mode=$(ls -lLd -- "$source")
+        case $mode in -r[-w]-------*) return ;; esac
+        die "the CURVE certificate $source can be read by others (${mode%% *}): it holds the secret key, so: chmod 400 $source"
+    fi
+    rm -f -- "$target"
+    (umask 377 && cat -- "$source" >"$target") 2>/dev/null ||
+        die "cannot copy the CURVE certificate to $target: its directory must be writable by uid $(id -u)"
+}
+
+# Runs the broker with "$@" added to its options; leaves its exit code in $code.
+run_broker() {
+    rm -rf -- "$run/flux" "$run/local"
+    mkdir -m 700 -- "$run/flux" || die "cannot make $run/flux: is the volume of $run writable, with room left?"
+    starting=yes fatal=''
+    # A background process reads /dev/null unless its standard input is handed over explicitly.
+    exec 3<&0
+    flux broker -c "$config/broker.toml" \
+        -Srundir="$run/flux" -Sstatedir="$state" -Slocal-uri="$uri" \
+        -Shostname="${MINICLUSTER_HOST:-mc-$index}" \
+        -Slog-stderr-mode=local -Slog-stderr-level=6 -Sbroker.quorum=2 -Stbon.connect_timeout=5s "$@" <&3 3<&- &
+    broker=$! starting=''
+    exec 3<&-
+    [ -z "$signal" ] || on_signal "$signal"
+    await_broker
+    broker=''
+    [ "$code" -eq 0 ] || [ -n "$signal$ordered" ] || [ -s "$run/exit-code" ] || check_flux
+}
+
+# A broker that failed may never have run: in an image with an older C library than Flux was built with, for example.
+check_flux() {
+    said=$(unset FLUX_URI; flux --version 2>&1 </dev/null) && { check_version; return; }
+    hint=''
+    case $said in *GLIBC* | *"shared libraries"* | *"not found"*)
+        hint=" (is its C library, glibc, older than the one that Flux was built with?)" ;;
+    esac
+    die "flux cannot run in this image$hint: $(printf '%s\n' "$said" | head -n 1)"
+}
+
+# A broker that failed in order: that may be for want of what an older Flux does not have. A follower tries again.
+check_version() {
+    version=$(printf '%s\n' "$said" | sed -n 's/^libflux-core:[[:space:]]*//p')
+    minor=${version#0.} minor=${minor%%.*}
+    case $version in 0.*.*) ;; *) return 0 ;; esac
+    case $minor in '' | *[!0-9]*) return 0 ;; esac
+    [ "$code" -lt 128 ] && [ "$minor" -lt 88 ] || return 0
+    fatal="the broker ended with $code, and this image's flux-core $version is older than 0.88, the oldest that is tested: use an image with a newer Flux, or enable the Flux view (flux.container.disable: false)"
+    warn "$fatal"
+}
+
+# A trapped signal interrupts `wait`; then the broker's own code is still to come.
+await_broker() {
+    again=''
+    while :; do
+        caught=''
+        wait "$broker"
+        status=$?
+        [ -n "$again" ] && [ "$status" -eq 127 ] || code=$status
+        [ -n "$caught" ] || return 0
+        again=yes
+    done
+}
+
+# The lead was told to go, and will be back elsewhere: followers of an instance that ends in order would end
+# for good (with 0), so they are sent off before; they start again and wait for the lead to return. The embedded
+# instance's lead tells them by itself.
+leave() {
+    leaving=now
+    export FLUX_URI="$uri"
+    settle || [ -z "$ordered" ] || return
+    if [ ! -s "$run/exit-code" ] && ! embedded; then
+        for range in $(flux resource status -s online -no '{ranks}' 2>/dev/null | tr , ' '); do
+            rank=${range%-*}
+            while [ "$rank" -le "${range#*-}" ]; do
+                [ "$rank" -eq 0 ] || flux overlay disconnect "$rank" >/dev/null 2>&1
+                rank=$((rank + 1))
+            done
+        done
+    fi
+    leaving=done
+}
+
+# A follower that is told to go: what runs on it has as much time as before any save, as the lead may be told as well,
+# and waits for it then. The jobs' processes are the broker's children.
+linger() {
+    leaving=now
+    patience=$(($(now) + 6000))
+    while [ "$(now)" -lt "$patience" ] && kill -0 "$broker" 2>/dev/null; do
+        children=$(cat /proc/"$broker"/task/*/children 2>/dev/null)
+        [ -n "$children" ] || break
+        sleep 0.2
+    done
+}
+
+pause() {
+    sleep "$1" &
+    nap=$!
+    wait "$nap" 2>/dev/null
+    nap=''
+    [ -z "$signal" ] || exit $((128 + signal))
+}
+
+# One step of saving, or of the start after it: minicluster/save_restore/command.py says which there are.
+saving() {
+    if embedded; then
+        flux minicluster-saving "$@"
+    else
+        flux python -c 'import sys
+sys.path.insert(0, sys.argv.pop(1))
+from minicluster.save_restore.flux_command import main
+sys.exit(main(sys.argv[1:]))' "$config/flux_modules.zip" "$@"
+    fi
+}
+
+# Flux cancels what still runs when it shuts down; so nothing new starts, and what runs may finish. That it was done
+# shows from a file: a signal that comes meanwhile may change the command's code, in some shells. An instance that
+# answers has taken up what it restores.
+settle() {
+    say "saving to $archive: no job starts any more, running ones have time to finish"
+    rm -f -- "$run/settled"
+    saving settle 60 "$archive"
+    [ -e "$run/settled" ] && rm -f -- "$state/restoring"
+}
+
+# The lead's door has written $run/save: save, then ask for a pod that goes on from it (75).
+on_order() {
+    caught=yes
+    if [ -z "$broker$starting" ]; then
+        rm -f -- "$run/save"
+    elif [ -n "$broker" ] && [ -z "$leaving" ]; then
+        ordered=yes
+        if ! leave; then
+            refused
+            [ -z "$signal" ] || on_signal "$signal"
+            return
+        fi
+        # A program that ended meanwhile ends the instance by itself.
+        [ -s "$run/exit-code" ] || send_signal TERM "$broker"
+    fi
+}
+
+# What was ordered cannot be done, and the broker runs on.
+refused() {
+    warn "nothing was saved to $archive, what it held is kept; the instance goes on"
+    saving fail "nothing was saved to $archive: see the lead's log"
+    open_queues >/dev/null || warn "cannot start the queues"
+    rm -f -- "$run/save"
+    ordered='' leaving=''
+}
+
+lead() {
+    rm -f -- "$run/save" "$run/saving" "$run/settled" "$run/kept" "$run/restarted"
+    embedded || [ -r "$config/flux_modules.zip" ] ||
+        die "cannot read $config/flux_modules.zip, which saves real Flux's jobs: the MiniCluster's ConfigMap must hold it"
+    restore=${MINICLUSTER_RESTORE-}
+    MINICLUSTER_RESTORED=
+    if [ -e "$state/restoring" ]; then
+        say "an earlier start did not come to the end of its restore: it is begun anew"
+        rm -rf -- "$state"/*
+    fi
+    if [ -n "$restore" ]; then
+        [ -r "$restore" ] || die "cannot read $restore, which is to be restored"
+    elif [ -n "$(ls -A -- "$state" 2>/dev/null)" ]; then
+        MINICLUSTER_RESTORED=yes
+    elif [ -n "$archive" ] && [ -e "$archive" ]; then
+        restore=$archive
+    fi
+    { mkdir -p -- "$state" && chmod 700 "$state"; } 2>/dev/null ||
+        die "cannot make the state directory $state private to uid $(id -u): its volume must be writable by this user"
+    if [ -n "$restore" ]; then
+        restorable
+        say "restoring from $restore"
+        MINICLUSTER_RESTORED=yes
+    fi
+    dump=$(dirname -- "$archive")/.saving.$(basename -- "$archive")
+    mkdir -p -- "$(dirname -- "$archive")" || die "cannot make the directory of $archive (archive.path): its volume must be writable"
+    live
+    if [ -e "$state/restoring" ] && [ -z "$signal$ordered" ] && [ "$code" -gt 0 ] && [ "$code" -lt 128 ]; then
+        die "cannot restore from $restore: the broker ended with $code, see its messages above (has the volume of $state room enough?)"
+    fi
+    while ! keep_dump; do
+        [ -n "$ordered" ] && [ -z "$signal" ] && [ ! -s "$run/exit-code" ] || break
+        go_on
+    done
+    if [ -s "$run/exit-code" ]; then
+        read -r code <"$run/exit-code"
+        signal='' saved=''
+    elif [ -n "$signal" ]; then
+        code=$((128 + signal))
+    elif [ "$code" -gt 128 ] && [ -e "${uri#local://}" ]; then
+        killed=yes # a broker that ends in order removes its socket
+        warn "the lead's broker was killed (signal $((code - 128)))"
+    fi
+    exit "$code"
+}
+
+# One life of the lead's broker.
+live() {
+    rm -f -- "$run/exit-code" "$run/main-started"
+    set --
+    [ -z "$restore" ] || set -- "$@" "-Scontent.restore=$restore"
+    rm -f -- "$dump"
+    # A dump holds the jobs' environments. Flux writes into the file that is there, and leaves its mode. Where this
+    # cannot make it anew, another user may have, to read there what Flux writes; its owner shows nothing: some
+    # volumes name one owner for all files.
+    if (umask 177 && set -C && : >"$dump") 2>/dev/null; then
+        set -- "$@" "-Scontent.dump=$dump"
+    elif [ -e "$dump" ] || [ -L "$dump" ]; then
+        warn "$dump is another user's: nothing will be saved before it is removed and the lead has started again"
+    else
+        warn "cannot make $dump, private to uid $(id -u): is its volume writable?"
+        set -- "$@" "-Scontent.dump=$dump"
+    fi
+    export MINICLUSTER_RESTORED
+    starter=''
+    if [ -n "$MINICLUSTER_RESTORED" ]; then
+        restored &
+        starter=$!
+    else
+        named_queues &
+        starter=$!
+    fi
+    run_broker "$@" -Sbroker.rc2_none
+    [ -z "$starter" ] || kill "$starter" 2>/dev/null
+}
+
+# Beside a new broker: queues that have names begin stopped, and nobody would start them.
+named_queues() {
+    trap - EXIT TERM INT HUP USR1
+    export FLUX_URI="$uri"
+    until open_queues >/dev/null 2>&1; do sleep 1; done
+}
+
+# Beside a broker that takes up jobs, until it has.
+restored() {
+    trap - EXIT TERM INT HUP USR1
+    export FLUX_URI="$uri"
+    until flux queue status >/dev/null 2>&1; do sleep 1; done
+    rm -f -- "$state/restoring"
+    # No program runs in this mode.
+    start_queues
+    : >"$run/main-started"
+}
+
+start_queues() {
+    # Flux keeps which queues were started. Those of slots stay stopped until somebody knows that their nodes are there.
+    flux queue stop --all >/dev/null || warn "cannot stop the queues of bursts: jobs in them may hold up others"
+    saving resume || warn "cannot look for jobs that do not fit into this cluster: they may fail"
+    open_queues >/dev/null || warn "cannot start the queues"
+}
+
+# Not the queue in which jobs wait for a burst, nor those of slots: `flux queue start` takes one at a time.
+open_queues() {
+    closed=''
+    for queue in default; do
+        flux queue start "$queue" || closed=yes
+    done
+    [ -z "$closed" ]
+}
+
+# A dump that cannot be restored must not be overwritten by the next one: so the instance does not start without it.
+restorable() {
+    refusal=$(saving check "$restore" "$state") || exit 1
+    # What was restored in part must not be taken for the instance's own state.
+    [ -n "$(ls -A -- "$state" 2>/dev/null)" ] || : >"$state/restoring"
+}
+
+# The dump that was ordered failed: the state directory still has every job, and the broker goes on from there.
+go_on() {
+    delay=1
+    while :; do
+        warn "the instance goes on from $state"
+        ordered='' leaving='' caught='' MINICLUSTER_RESTORED=yes
+        rm -f -- "$run/save"
+        if [ -e "$state/restoring" ]; then
+            rm -rf -- "$state"/*
+            : >"$state/restoring"
+        else
+            restore=''
+        fi
+        live
+        # One that ran before it ended, or was told to end, has ended as any other.
+        [ -z "$signal$ordered" ] && [ ! -e "$run/main-started" ] && [ "$code" -ne 0 ] || return 0
+        warn "the broker ended with $code before the instance ran; it is started again in $delay s"
+        pause "$delay"
+        delay=$((delay * 2))
+        [ "$delay" -le 15 ] || delay=15
+    done
+}
+
+# Flux ends with the command's code even where it could not write the dump: the older one is kept until a whole
+# one is there.
+keep_dump() {
+    starting=yes told='' # a signal waits for the end of this
+    # What is restored in part would be saved in part.
+    [ -e "$state/restoring" ] ||
+        told=$(saving keep "$dump" "$archive" )
+    starting=''
+    if [ -n "$told" ]; then
+        say "saved to $archive"
+        saved=$told
+    else
+        warn "nothing was saved to $archive, what it held is kept: see the broker's messages above"
+        rm -f -- "$dump"
+        return 1
+    fi
+}
+
+follower() {
+    delay=1
+    while :; do
+        uptime=$(now)
+        run_broker
+        [ -z "$signal" ] || exit 75
+        if [ "$code" -eq 0 ]; then
+            say "the lead ended the instance"
+            finish "$INSTANCE_ENDED"
+        fi
+        [ $(($(now) - uptime)) -lt 6000 ] || delay=1
+        warn "the broker ended with $code: its lead went away or turned it away; it is started again in $delay s"
+        pause "$delay"
+        delay=$((delay * 2))
+        [ "$delay" -le 15 ] || delay=15
+    done
+}
+
+# People come beside a running broker, with what it has after all hooks: the environment, the directory.
+remember() {
+    (umask 077 && export -p >"$run/environment") || warn "cannot write $run/environment: jobs cannot be sent from outside"
+}
+
+visit() {
+    terminal=${TERM-}
+    [ -r "$run/environment" ] || die "the broker of this pod has not begun yet, or is none: there is no $run/environment"
+    . "$run/environment"
+    [ -z "$terminal" ] || export TERM="$terminal"
+    cd -- "$PWD" 2>/dev/null
+    export FLUX_URI="$uri"
+    if [ "$1" = shell ]; then
+        shift
+        [ "${1-}" != -- ] || shift
+        [ $# -gt 0 ] || set -- "$(command -v bash || command -v sh)"
+        exec "$@"
+    fi
+    if embedded; then
+        exec flux minicluster-relay "$uri"
+    fi
+    exec flux python -c 'import sys
+sys.path.insert(0, sys.argv.pop(1))
+from minicluster.broker_link.flux_helper import main
+sys.exit(main())' "$config/flux_modules.zip" "$uri"
+}
+
+case ${1-} in relay | shell) visit "$@" ;; esac
+
+( : <&0 ) 2>/dev/null || exec </dev/null
+trap 'finish "$?"' EXIT
+trap 'on_signal 15' TERM
+trap 'on_signal 2' INT
+trap 'on_signal 1' HUP
+[ -z "$early" ] || on_signal "$early"
+[ "$role" != lead ] || trap on_order USR1
+MINICLUSTER_NAME=mc MINICLUSTER_CONFIG=$config MINICLUSTER_RUN=$run
+export MINICLUSTER_NAME MINICLUSTER_CONFIG MINICLUSTER_RUN
+PATH=$PATH:/mnt/flux/view/bin:/mnt/flux/bin
+export PATH
+find_flux
+prepare
+if [ "$role" = lead ]; then
+    remember
+    lead
+else
+    follower
+fi
