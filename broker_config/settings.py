@@ -156,6 +156,11 @@ class BurstingSettings:
     managed: bool = False
     """Whether a service makes bursts, and jobs that ask for one are routed to them at submission."""
 
+    @property
+    def joins(self) -> bool:
+        """Whether brokers from elsewhere join this instance, or these join one elsewhere."""
+        return bool(self.lead or self.hostlist or self.clusters)
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerEndpoint:

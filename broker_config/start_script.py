@@ -74,6 +74,7 @@ def render(settings: BrokerSettings) -> str:
         archive=shell.quote(settings.archive.path) if settings.archive.path else "",
         drain_timeout=settings.archive.drain_timeout,
         remote_lead=settings.bursting.lead is not None,
+        fences=settings.bursting.joins,
         disable_socket=settings.disable_socket,
         complete_workers=settings.complete_workers,
         door=settings.lead_api is not None,

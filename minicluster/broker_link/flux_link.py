@@ -106,11 +106,18 @@ class FluxLink:
         _submit(self._handle, jobspec, urgency, flags).then(_take_one, _SUBMIT, callback, self._reactor)
         return self._number
 
-    def rpc(self, topic: str, payload: JSON, timeout: float | None = None, user: int | None = None) -> JSON:
-        """Return the one answer."""
+    def rpc(
+        self,
+        topic: str,
+        payload: JSON,
+        timeout: float | None = None,
+        user: int | None = None,
+        rank: int | None = None,
+    ) -> JSON:
+        """Return the one answer: of a rank's broker, else of the nearest one towards the lead."""
         try:
             with sent_by(self._handle, user):
-                rpc = self._handle.rpc(topic, payload)
+                rpc = self._handle.rpc(topic, payload, **({} if rank is None else {"nodeid": rank}))
             rpc.wait_for(_FOR_EVER if timeout is None else timeout)
             answer: JSON = rpc.get() or {}
         except OSError as error:

@@ -38,6 +38,7 @@ _COMMANDS = {
 }
 # For this project's own use; real Flux has no such commands, and `flux --help` does not show them.
 _HIDDEN = {
+    "minicluster-fence": "embedded_lead.fence_command",
     "minicluster-relay": "embedded_lead.relay",
     "minicluster-saving": "embedded_lead.save_command",
 }

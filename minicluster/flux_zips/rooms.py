@@ -34,6 +34,7 @@ LEAD = Zip(
         "broker_config.formats",
         "minicluster.broker_link",
         "minicluster.burst_routing",
+        "minicluster.fence",
         "minicluster.flux_modules",
         "minicluster.flux_modules.door",
         "minicluster.flux_modules.saving",
@@ -43,7 +44,10 @@ LEAD = Zip(
     ),
     former={"minicluster.instance.flux_helper": "minicluster.broker_link.flux_helper"},
 )
-"""For the lead's server, dumps, relay and routing; extensions add files, see `lead_server.extensions`."""
+"""For the lead's server, dumps, relay and routing, and followers' fences.
+
+Extensions add files, see `lead_server.extensions`.
+"""
 
 SCHEDULER = Zip(
     "flux_scheduler.zip",

@@ -50,6 +50,7 @@ class LeadProcess(BrokerBase):
             self.attributes.set("tbon.endpoint", overlay.endpoint)
         self._modules = Modules(self.config, self.uri, self.log, self.reaper)
         self.registry.register("shutdown.start", self._shutdown)
+        self.registry.register("broker.ping", lambda request: {**request.payload, "rank": self.rank})
         self._state = InstanceState(self.log, self.registry)
         try:
             engine, tasks = await self._begin(overlay)

@@ -47,7 +47,8 @@ def build(cluster: MiniCluster, site: Site, *, with_zips: bool) -> Object:
 def zips(cluster: MiniCluster, site: Site) -> dict[str, Callable[[], bytes]]:
     """Return what makes the zips that this MiniCluster's lead needs where it is real Flux, by their names."""
     needed: dict[str, Callable[[], bytes]] = {}
-    if site.lead_api or cluster.spec.archive.path or _routes_bursts(cluster):
+    fences = broker_settings(cluster, site).bursting.joins
+    if site.lead_api or cluster.spec.archive.path or _routes_bursts(cluster) or fences:
         needed[flux_zips.ZIP] = site.flux_files.lead_zip
     if _schedules(broker_settings(cluster, site)):
         needed[flux_zips.SCHEDULER_ZIP] = site.flux_files.scheduler_zip
