@@ -2,7 +2,8 @@
 
 It reads the broker's process id from RUN/broker, which the script writes once RUN/watching is there.
 RUN/answered has when the lead last answered, in hundredths of a second since the machine was started: it
-outlives this process. It ends with 0 when the broker has ended and nothing is left of what it had started; whatever ended it.
+outlives this process. It ends with 0 when the broker has ended and nothing is left of what it had started,
+whatever ended it.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -117,6 +118,14 @@ class NearAndFar:
             timeout=60,
             check=False,
         )
+
+    def slot_options(self) -> tuple[str, ...]:
+        """What sends a job to the slot: its queue, where there are queues, which is started."""
+        tables = tomllib.loads((self.directory / "config" / "broker.toml").read_text())
+        if "burst-0" not in tables.get("queues", {}):
+            return ("--requires=host:burst-0-0",)
+        self.flux("queue", "start", "burst-0")
+        return ("--queue=burst-0",)
 
     def await_online(self, count: int) -> None:
         """Wait until so many brokers can be given jobs."""

@@ -21,7 +21,7 @@ DAEMON = 'setsid env -i PATH="$PATH" sleep 1000 & exec sleep 1001'
 
 def start_job(sides: NearAndFar) -> set[int]:
     """Start a job on the follower; return its processes once they run."""
-    done = sides.flux("submit", "-N1", "--requires=host:burst-0-0", "sh", "-c", DAEMON)
+    done = sides.flux("submit", "-N1", *sides.slot_options(), "sh", "-c", DAEMON)
     assert done.returncode == 0, done.stderr
     return sleeping(sides)
 

@@ -11,9 +11,10 @@ from burst.errors import NameTaken
 from burst.lifecycle.records import PREFIX, ResourcePhase
 from burst.providers.provider import WantedBurst
 from tests.burst.providers.conformance.rigs import MemoryRig
+from tests.burst.providers.local.local_rig import LocalRig
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from burst.lifecycle.records import ResourceKey
     from tests.burst.providers.conformance.rigs import Rig
@@ -22,10 +23,12 @@ LABEL = "62dgmfw4gk"
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
-@pytest.fixture(params=[MemoryRig], ids=["memory"])
-def rig(request: pytest.FixtureRequest) -> Rig:
+@pytest.fixture(params=[MemoryRig, LocalRig], ids=["memory", "local"])
+def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
     made: Rig = request.param()
-    return made
+    yield made
+    if isinstance(made, LocalRig):
+        made.close()
 
 
 def wanted(rig: Rig, label: str = LABEL, nodes: int = 2, installation: str = "here") -> WantedBurst:
