@@ -148,12 +148,12 @@ class Laboratory:
         )
         (self.folder / "broker.toml").write_text(toml)
 
-    def start_broker(self, rank: int, *options: str) -> None:
-        """Start one broker."""
-        own = self.folder / str(rank)
+    def start_broker(self, rank: int, *options: str, config: str = "broker.toml", apart: str = "") -> None:
+        """Start one broker, by this file, in a folder `apart` where its rank has one already."""
+        own = self.folder / (apart or str(rank))
         own.mkdir(mode=0o700, exist_ok=True)
         command = [
-            str(self.flux / "flux"), "broker", "-c", f"{self.folder}/broker.toml", f"-Srundir={own}",
+            str(self.flux / "flux"), "broker", "-c", f"{self.folder}/{config}", f"-Srundir={own}",
             f"-Slocal-uri=local://{own}/local", f"-Shostname={HOSTS[rank]}", "-Slog-stderr-mode=local",
             "-Slog-stderr-level=4", "-Sbroker.rc2_none", *options,
         ]  # fmt: skip
