@@ -47,6 +47,11 @@ LEASES = Resource("Lease", "coordination.k8s.io/v1", "leases")
 # The metrics adapter's.
 API_SERVICES = Resource("APIService", "apiregistration.k8s.io/v1", "apiservices")
 ACCESS_REVIEWS = Resource("SubjectAccessReview", "authorization.k8s.io/v1", "subjectaccessreviews")
+# Those about oneself, which everybody may ask for.
+OWN_ACCESS_REVIEWS = Resource(
+    "SelfSubjectAccessReview", "authorization.k8s.io/v1", "selfsubjectaccessreviews"
+)
+RESOURCE_QUOTAS = Resource("ResourceQuota", "v1", "resourcequotas")
 CLUSTER_ROLES = Resource("ClusterRole", "rbac.authorization.k8s.io/v1", "clusterroles")
 
 RESOURCES: Mapping[str, Resource] = {
@@ -65,5 +70,6 @@ RESOURCES: Mapping[str, Resource] = {
         LEASES,
         API_SERVICES,
         ACCESS_REVIEWS,
+        OWN_ACCESS_REVIEWS,
     )
 }

@@ -188,6 +188,11 @@ def disconnect(network: Network, node: int, peers: Iterable[int]) -> None:
     commands([f"route replace blackhole {network.pods_of(peer)}" for peer in peers], node)
 
 
+def forward(network: Network, *, on: bool) -> None:
+    """Have this machine forward what comes from a cluster; which interface it comes in by decides."""
+    Path(f"/proc/sys/net/ipv4/conf/{network.interface}/forwarding").write_text(f"{int(on)}\n")
+
+
 def commands(lines: Iterable[str], namespace: int | None = None) -> None:
     """Have `ip` carry out one command a line, in the network of a process if one is named."""
     call([*inside(namespace), program("ip"), "-batch", "-"], "\n".join(lines))

@@ -1,0 +1,231 @@
+"""From a MiniCluster's document to that of brokers elsewhere, which follow its lead and have no other.
+
+What the document names of its own Kubernetes cluster is not there: claims, Secrets, ConfigMaps, directories
+of nodes, nodes' labels. It is left out where brokers do without, replaced where settings do so, otherwise
+refused.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from burst.errors import CallInvalid
+from minicluster import document
+from minicluster.document import (
+    Archive,
+    Bursting,
+    Container,
+    LeadBroker,
+    Metadata,
+    MiniCluster,
+    Status,
+    Volume,
+    max_size,
+    sources,
+)
+from minicluster.document.flux import BurstedCluster
+from minicluster.document.pod import ImagePullSecret, Toleration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from burst.joining.records import JoinSettings
+    from minicluster.document import Commands, FluxSpec, PodSpec
+
+FANOUT = 32
+"""How many followers each broker of Flux has by default (flux-broker-attributes(7), tbon.topo)."""
+_KARY = re.compile(r"kary:(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """What pods have where a burst runs, in place of what they have at home."""
+
+    namespace: str = "default"
+    image: str = ""
+    """Empty: the document's."""
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Mapping[str, Any], ...] = ()
+    requests: Mapping[str, str] = field(default_factory=dict)
+    """What brokers request and are limited to; empty: as the document has it."""
+    runtime_class: str = ""
+    priority_class: str = ""
+    service_account: str = ""
+    image_pull_secrets: tuple[str, ...] = ()
+    job_labels: Mapping[str, str] = field(default_factory=dict)
+    """Such as the name of a queue of Kueue's."""
+    volumes: Mapping[str, Volume] = field(default_factory=dict)
+    """By name: in place of the document's volumes of these names."""
+    existing: frozenset[str] = frozenset()
+    """Names of claims, ConfigMaps and Secrets that are there as well."""
+    image_volumes: bool = False
+    """Whether images can be mounted there."""
+
+
+class WorkerRequest(NamedTuple):
+    """The brokers that are wanted."""
+
+    name: str
+    """Of their objects; hosts have the slot's name."""
+    nodes: int
+    seconds: int
+    """After so many seconds they end by themselves."""
+
+
+def worker_document(join: JoinSettings, request: WorkerRequest, settings: WorkerSettings) -> MiniCluster:
+    """Return the document of the brokers of a burst. Raises CallInvalid, which has every problem."""
+    if found := list(problems(join, settings)):
+        raise CallInvalid(f"MiniCluster {join.cluster.metadata.name} cannot burst there: {'; '.join(found)}")
+    near = join.cluster.spec
+    spec = near.model_copy(
+        update={
+            "containers": tuple(
+                _container(each, settings, is_runner=each is document.runner(near))
+                for each in near.containers
+            ),
+            "services": (),
+            "size": request.nodes,
+            "max_size": 0,
+            "min_size": 0,
+            "interactive": True,
+            "deadline_seconds": request.seconds,
+            "drain_timeout_seconds": 0,
+            "suspend": False,
+            "managed_by": "",
+            "cleanup": False,
+            "job_labels": dict(settings.job_labels),
+            "archive": Archive(),
+            "autoscaling": None,
+            "network": near.network.model_copy(update={"headless_name": ""}),
+            "pod": _pod(near.pod, settings),
+            "flux": _flux(join),
+        }
+    )
+    if "bursting" in type(spec).model_fields:  # who manages the bursts of the lead does so there alone
+        spec = spec.model_copy(update={"bursting": None})
+    metadata = Metadata(name=request.name, namespace=settings.namespace)
+    return MiniCluster(metadata=metadata, spec=spec, status=Status())
+
+
+def problems(join: JoinSettings, settings: WorkerSettings) -> Iterator[str]:
+    """Yield why brokers of this document cannot run there, or cannot reach its lead."""
+    cluster = join.cluster
+    yield from _slot_problems(join)
+    flux = cluster.spec.flux
+    if flux.munge_secret and flux.munge_secret not in settings.existing:
+        yield _missing("flux.mungeSecret", "Secret", flux.munge_secret)
+    if "bootstrap" in tomllib.loads(flux.broker_config):
+        yield "flux.brokerConfig has a table [bootstrap], in which the lead has a name of its own cluster"
+    if cluster.spec.pod.resource_claims:
+        yield "pod.resourceClaims are claims of its own cluster"
+    for container in cluster.spec.containers:
+        yield from _container_problems(container, settings)
+
+
+def _slot_problems(join: JoinSettings) -> Iterator[str]:
+    cluster = join.cluster
+    bursting = cluster.spec.flux.bursting
+    slots = dict(document.bursted_clusters(cluster))
+    if bursting.hostlist:
+        yield "flux.bursting.hostlist names hosts, and no slots; right would be flux.bursting.clusters"
+    elif join.slot not in slots:
+        yield f"flux.bursting.clusters has no {join.slot}, but {', '.join(slots) or 'nothing'}"
+    hosts = max_size(cluster) + sum(slots.values())
+    topology = cluster.spec.flux.topology
+    found = _KARY.fullmatch(topology)
+    fanout = int(found[1]) if found else FANOUT if not topology else 0
+    if hosts - 1 > fanout:
+        has = f"flux.topology {topology!r}" if topology else f"at most {FANOUT} followers of each broker"
+        yield (
+            f"it has {hosts} hosts, and {has}: some brokers would have to reach others than the lead, which"
+            f" cannot be reached from there; right would be flux.topology: kary:{hosts}"
+        )
+
+
+def _container_problems(container: Container, settings: WorkerSettings) -> Iterator[str]:
+    for name, volume in container.volumes.items():
+        if name in settings.volumes:
+            continue
+        for kind, value in sources(volume):
+            if kind == "hostPath":
+                yield (
+                    f"volume {name} is a directory of its own nodes, {value}: the provider's settings"
+                    f" can have another one in volumes.{name}"
+                )
+            elif kind in _KINDS and value not in settings.existing:
+                yield _missing(f"volume {name}", _KINDS[kind], value)
+    for variable, reference in container.secrets.items():
+        if reference.name not in settings.existing:
+            yield _missing(f"variable {variable}", "Secret", reference.name)
+
+
+_KINDS = {
+    "claimName": "PersistentVolumeClaim",
+    "configMapName": "ConfigMap",
+    "secretName": "Secret",
+}
+
+
+def _missing(what: str, kind: str, name: str) -> str:
+    return (
+        f"{what} is {kind} {name} of its own cluster: make one of that name there, and name it in the"
+        " provider's setting `existing`"
+    )
+
+
+def _container(container: Container, settings: WorkerSettings, *, is_runner: bool) -> Container:
+    replaced = {name: settings.volumes.get(name, each) for name, each in container.volumes.items()}
+    update: dict[str, Any] = {"volumes": replaced, "image_pull_secret": ""}
+    if is_runner:
+        update |= {"command": "", "batch": False, "launcher": False, "logs": document.DEFAULT_LOGS}
+        update["commands"] = _commands(container.commands)
+        if settings.image:
+            update["image"] = settings.image
+        if settings.requests:
+            both = {"requests": dict(settings.requests), "limits": dict(settings.requests)}
+            update["resources"] = document.ResourceRequirements.model_validate(both)
+    return container.model_copy(update=update)
+
+
+def _commands(commands: Commands) -> Commands:
+    return commands.model_copy(update={"broker_pre": "", "prefix": "", "script": ""})
+
+
+def _pod(pod: PodSpec, settings: WorkerSettings) -> PodSpec:
+    return pod.model_copy(
+        update={
+            "node_selector": dict(settings.node_selector),
+            "node_affinity": {},
+            "tolerations": tuple(Toleration.model_validate(each) for each in settings.tolerations),
+            "topology_spread_constraints": (),
+            "service_account_name": settings.service_account,
+            "automount_service_account_token": False,
+            "scheduler_name": "",
+            "priority_class_name": settings.priority_class,
+            "runtime_class_name": settings.runtime_class,
+            "image_pull_secrets": tuple(ImagePullSecret(name=each) for each in settings.image_pull_secrets),
+        }
+    )
+
+
+def _flux(join: JoinSettings) -> FluxSpec:
+    cluster = join.cluster
+    flux = cluster.spec.flux
+    lead = LeadBroker(
+        address=join.address, port=join.port, name=cluster.metadata.name, size=max_size(cluster)
+    )
+    slots = document.bursted_clusters(cluster)
+    clusters = tuple(BurstedCluster(name=name, size=size) for name, size in slots)
+    return flux.model_copy(
+        update={
+            "container": flux.container.model_copy(update={"image_pull_secret": ""}),
+            "bursting": Bursting(lead_broker=lead, clusters=clusters),
+            "curve_cert": join.certificate,
+            "minimal_service": False,
+            "complete_workers": False,
+            "state_volume": None,
+        }
+    )

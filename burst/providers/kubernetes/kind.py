@@ -1,0 +1,43 @@
+"""How the service finds and opens this provider."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from burst.providers.kubernetes.settings import KubernetesSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic import BaseModel
+
+    from burst.joining.records import JoinSettings
+    from burst.providers.provider import BurstProvider, WantedBurst
+
+
+class JoinContext(Protocol):
+    """What this provider needs of the service."""
+
+    @property
+    def join(self) -> Callable[[WantedBurst], JoinSettings]:
+        """Returns how the brokers of a burst join. It raises LeadAway and RetryLater."""
+
+
+class KubernetesKind:
+    """Opens providers of Kubernetes clusters."""
+
+    @property
+    def settings(self) -> type[BaseModel]:
+        """The model of their settings."""
+        return KubernetesSettings
+
+    def open(self, name: str, settings: BaseModel, context: JoinContext) -> BurstProvider:
+        """Return a provider. This makes no call."""
+        # The client of API servers takes a moment to import: nobody else needs it.
+        from burst.providers.kubernetes.provider import KubernetesProvider  # noqa: PLC0415
+
+        assert isinstance(settings, KubernetesSettings)  # noqa: S101 - whoever opens it has checked them
+        return KubernetesProvider(name, settings, context.join)
+
+
+KIND = KubernetesKind()

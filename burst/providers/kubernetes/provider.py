@@ -1,0 +1,154 @@
+"""The provider: each call is one visit to the API server."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+from burst.errors import CallInvalid
+from burst.joining.worker_document import WorkerSettings
+from burst.joining.workers import LABEL_OWNER, name_of, worker_objects
+from burst.lifecycle.records import ResourceKey
+from burst.providers.kubernetes import objects, preflight, reports
+from burst.providers.kubernetes.access import CheckedAccess, server
+from burst.providers.kubernetes.api_errors import translated
+from burst.providers.kubernetes.settings import offer
+from minicluster.kube_client import discovery
+from minicluster.kube_client.client import ApiClient
+from minicluster.kube_client.errors import AccessError, KubernetesError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+    from burst.joining.records import JoinSettings
+    from burst.lifecycle.records import ResourceReport
+    from burst.planning.records import Offer
+    from burst.providers.kubernetes.settings import KubernetesSettings
+    from burst.providers.provider import WantedBurst
+
+T = TypeVar("T")
+
+MANAGER = "minicluster-burst"
+"""The field manager of what bursts have."""
+IMAGE_VOLUMES_SINCE = (1, 35)
+"""The version from which images can be mounted as volumes without a feature gate (KEP-4639)."""
+
+
+class KubernetesProvider:
+    """Runs bursts in one namespace of one cluster.
+
+    A burst is one resource: an anchor and what hangs on it. It is absent only when no object of any kind that
+    we, or its Job, have made is left.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: KubernetesSettings,
+        join: Callable[[WantedBurst], JoinSettings],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.name = name
+        self._settings = settings
+        self._join = join
+        self._now = now
+        kubeconfig = str(settings.kubeconfig) if settings.kubeconfig is not None else ""
+        self._access = CheckedAccess(kubeconfig, settings.context)
+        try:
+            address = server(self._access)
+        except AccessError:
+            address = "unknown"  # its problems have the reason
+        self.location = f"{address}/{settings.namespace}"
+
+    def offers(self) -> Sequence[Offer]:
+        """Return the machines of the settings."""
+        return tuple(offer(self.name, each) for each in self._settings.offers)
+
+    def resources(self, wanted: WantedBurst) -> Sequence[ResourceKey]:
+        """Return the one resource that a burst is."""
+        return (ResourceKey(reports.KIND, name_of(wanted.label), wanted.nodes),)
+
+    def create(self, _key: ResourceKey, _token: str, wanted: WantedBurst) -> None:
+        """Make a burst's objects, unless they are there; what cannot be is refused before the first one."""
+        pods = self._pods(wanted)
+        join = self._join(wanted)
+        namespace, now = self._settings.namespace, self._now()
+
+        async def work(client: ApiClient) -> None:
+            has_volumes = await discovery.version(client) >= IMAGE_VOLUMES_SINCE
+            made = worker_objects(join, wanted, pods(has_volumes), now)
+            await objects.make(client, wanted, namespace, made)
+
+        self._visit(work)
+
+    def get(self, key: ResourceKey, wanted: WantedBurst) -> ResourceReport:
+        """Return a burst's status."""
+
+        async def work(client: ApiClient) -> ResourceReport:
+            found = await objects.of_burst(client, self._settings.namespace, wanted)
+            return reports.report(key, found, wanted)
+
+        return self._visit(work)
+
+    def delete(self, _key: ResourceKey, wanted: WantedBurst) -> None:
+        """Begin to delete a burst's objects."""
+        self._visit(lambda client: objects.remove(client, self._settings.namespace, wanted))
+
+    def problems(self) -> Iterable[str]:
+        """Return what is wrong with the way there, the rights, the namespace and its quotas."""
+        try:
+            return asyncio.run(self._with_client(lambda client: preflight.problems(client, self._settings)))
+        except KubernetesError as error:
+            return [f"{self.location}: {error}"]
+
+    def owned(self, installation: str) -> Iterable[ResourceReport]:
+        """List the bursts of which anything is there."""
+
+        async def work(client: ApiClient) -> list[ResourceReport]:
+            labels = f"{LABEL_OWNER}={installation}"
+            items = await objects.listed(client, self._settings.namespace, labels)
+            found = objects.grouped(items)
+            return [reports.listed(label, installation, each) for label, each in found.items()]
+
+        return self._visit(work)
+
+    def _pods(self, wanted: WantedBurst) -> Callable[[bool], WorkerSettings]:
+        """Return what makes the settings of a burst's pods. Raises CallInvalid for an unknown machine."""
+        settings = self._settings
+        machine = settings.machine(wanted.machine)
+        if machine is None:
+            names = ", ".join(each.machine for each in settings.offers)
+            raise CallInvalid(f"provider {self.name} has no machine {wanted.machine!r}, but {names}")
+        if wanted.nodes > machine.most:
+            raise CallInvalid(
+                f"{wanted.nodes} nodes of {machine.machine}: at most {machine.most} are offered"
+            )
+        return lambda has_volumes: WorkerSettings(
+            namespace=settings.namespace,
+            image=settings.image,
+            node_selector=machine.node_selector,
+            tolerations=tuple(
+                each.model_dump(by_alias=True, exclude_unset=True) for each in machine.tolerations
+            ),
+            requests=machine.requests,
+            runtime_class=settings.runtime_class,
+            priority_class=settings.priority_class,
+            service_account=settings.service_account,
+            image_pull_secrets=settings.image_pull_secrets,
+            job_labels=settings.job_labels,
+            volumes=settings.volumes,
+            existing=frozenset(settings.existing),
+            image_volumes=has_volumes,
+        )
+
+    def _visit(self, work: Callable[[ApiClient], Awaitable[T]]) -> T:
+        """Return what comes of requests. Raises ProviderError."""
+        try:
+            return asyncio.run(self._with_client(work))
+        except KubernetesError as error:
+            raise translated(error, self.location) from error
+
+    async def _with_client(self, work: Callable[[ApiClient], Awaitable[T]]) -> T:
+        async with ApiClient(self._access, manager=MANAGER) as client:
+            return await work(client)
