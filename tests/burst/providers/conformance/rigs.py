@@ -60,7 +60,7 @@ class MemoryRig:
 
 
 class KubernetesRig:
-    """The provider `kubernetes` in a namespace of a cluster with a job controller, and nodes that run pods."""
+    """The provider `kubernetes` in a namespace of a cluster with a job controller and nodes."""
 
     machine = "c8"
 
