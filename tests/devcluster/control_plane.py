@@ -103,25 +103,27 @@ class ControlPlane:
         return rack.add(self.installation, self.rack, count)
 
     def reach(self, other: "ControlPlane") -> None:
-        """Let nodes and pods of two clusters reach each other, by their own addresses; at first they do not."""
-        for network_of in (self._network(), other._network()):
-            network.forward(network_of, on=True)
+        """Let nodes and pods of two clusters reach each other by their addresses; at first they do not."""
+        for plane in (self, other):
+            network.forward(network_of(plane), on=True)
 
     def part(self, other: "ControlPlane") -> None:
         """End what `reach` began, with any other cluster as well: packets are lost without a word."""
-        for network_of in (self._network(), other._network()):
-            network.forward(network_of, on=False)
-
-    def _network(self) -> network.Network:
-        if self.rack is None:
-            raise HarnessError("only clusters with nodes have a network: Options(nodes=1), or more")
-        return self.rack.network
+        for plane in (self, other):
+            network.forward(network_of(plane), on=False)
 
     def stop(self) -> None:
         """End every process and remove every file; a second call does nothing."""
         self.api.hang_up()
         self.guardian.end()
         state.clean()
+
+
+def network_of(plane: ControlPlane) -> network.Network:
+    """Return the network of a cluster with nodes."""
+    if plane.rack is None:
+        raise HarnessError("only clusters with nodes have a network: Options(nodes=1), or more")
+    return plane.rack.network
 
 
 def start(options: Options = PLAIN, *, name: str | None = None, detached: bool = False) -> ControlPlane:

@@ -71,16 +71,17 @@ def _parts(path: Path, context: str) -> tuple[Mapping[str, Any], Mapping[str, An
     """Return cluster and user of a context."""
     try:
         found = yaml.safe_load(path.read_bytes()) or {}
-        name = context or found.get("current-context") or ""
-        chosen = _named(found, "contexts", name)["context"]
+        chosen = _named(found, "contexts", context or found.get("current-context") or "")["context"]
         cluster = _named(found, "clusters", chosen["cluster"])["cluster"]
         return cluster, _named(found, "users", chosen["user"]).get("user") or {}
     except OSError as error:
         raise AccessError(f"kubeconfig {path} cannot be read: {error.strerror}") from error
     except yaml.YAMLError as error:
         raise AccessError(f"kubeconfig {path} is no YAML") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise AccessError(f"kubeconfig {path} is no usable kubeconfig: it lacks {error}") from error
+    except KeyError as error:
+        raise AccessError(f"kubeconfig {path} is not complete: it lacks {error}") from error
+    except (TypeError, AttributeError) as error:
+        raise AccessError(f"kubeconfig {path} has no contexts, clusters and users as it should") from error
     except LookupError as error:
         raise AccessError(f"kubeconfig {path}: {error}") from error
 
@@ -91,5 +92,7 @@ def _named(found: Mapping[str, Any], section: str, name: str) -> Mapping[str, An
         if each["name"] == name:
             named: Mapping[str, Any] = each
             return named
+    if not name:
+        raise LookupError("it has no current context; name one of its own in the settings")
     names = ", ".join(each["name"] for each in listed)
     raise LookupError(f"its {section} have no {name!r}, but {names or 'nothing'}")

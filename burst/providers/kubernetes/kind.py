@@ -36,7 +36,7 @@ class KubernetesKind:
         # The client of API servers takes a moment to import: nobody else needs it.
         from burst.providers.kubernetes.provider import KubernetesProvider  # noqa: PLC0415
 
-        assert isinstance(settings, KubernetesSettings)  # noqa: S101 - whoever opens it has checked them
+        assert isinstance(settings, KubernetesSettings)  # noqa: S101 - who opens it has checked them
         return KubernetesProvider(name, settings, context.join)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import time
 from base64 import b64decode
 from dataclasses import replace
@@ -23,7 +25,7 @@ from minicluster.instance.records import JobRequest
 from minicluster.kube_client.access import Access
 from minicluster.kube_client.client import ApiClient
 from minicluster.plan.objects import names
-from tests.devcluster import Options, cluster, until
+from tests.devcluster import Options, cluster, network, until
 from tests.kubernetes import inventory, script_pods
 from tests.kubernetes.kept_instance import GONE, KeptInstance
 from tests.kubernetes.live import SECONDS
@@ -169,3 +171,33 @@ def test_brokers_of_a_burst_wait_while_the_networks_are_apart(
     assert not set(instance.ask(lambda connected: connected.nodes.resources()).up.hosts) & HOSTS
     burst.delete(key, wanted)
     until(lambda: burst.get(key, wanted).phase is ResourcePhase.ABSENT, "the burst to be gone", SECONDS)
+
+
+def test_two_clusters_reach_each_other_only_while_they_are_let(
+    nodes: ControlPlane, remote: ControlPlane
+) -> None:
+    assert nodes.rack is not None
+    ends = [(nodes.nodes[0], remote.nodes[0]), (remote.nodes[0], nodes.nodes[0])]
+
+    def dials() -> list[str]:
+        return [dial(source.pid, target.address) for source, target in ends]
+
+    assert dials() == ["lost", "lost"]
+    nodes.reach(remote)
+    try:
+        assert dials() == ["refused", "refused"]
+    finally:
+        nodes.part(remote)
+    assert dials() == ["lost", "lost"]
+
+
+def dial(pid: int, address: str) -> str:
+    """Try a port at which nobody listens, from the network of a process; return how that ends."""
+    program = (
+        "import socket, sys\n"
+        "try: socket.create_connection((sys.argv[1], 1), 1)\n"
+        "except ConnectionRefusedError: print('refused')\n"
+        "except TimeoutError: print('lost')\n"
+    )
+    argv = [*network.inside(pid), sys.executable, "-I", "-S", "-c", program, address]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()

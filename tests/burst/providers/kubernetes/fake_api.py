@@ -1,4 +1,4 @@
-"""An API server over HTTP that keeps objects, plays the job controller and the garbage collector, and fails."""
+"""An API server over HTTP that keeps objects, plays job controller and garbage collector, and fails."""
 
 from __future__ import annotations
 
@@ -71,10 +71,11 @@ class FakeApi:
         if path.endswith("selfsubjectaccessreviews"):
             about = body["spec"]["resourceAttributes"]
             return 201, {"status": {"allowed": f"{about['verb']} {about['resource']}" not in self.denied}}
-        if method == "POST":
-            return self._create(path, body)
-        if method == "DELETE":
-            return self._delete(path)
+        if method != "GET":
+            return self._create(path, body) if method == "POST" else self._delete(path)
+        return self._read(path, query)
+
+    def _read(self, path: str, query: Mapping[str, str]) -> tuple[int, Item]:
         if path in self.items:
             return 200, self.items[path]
         parts = path.split("/")

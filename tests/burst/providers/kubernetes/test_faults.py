@@ -52,7 +52,7 @@ def test_a_refused_creation(far: FarCluster, name: str) -> None:
 
 @pytest.mark.parametrize("plural", ["configmaps", "secrets", "networkpolicies", "jobs"])
 @pytest.mark.parametrize("effect", [False, True], ids=["before", "after"])
-def test_a_creation_whose_answer_is_lost_is_made_once(far: FarCluster, plural: str, effect: bool) -> None:  # noqa: FBT001
+def test_a_creation_whose_answer_is_lost_is_made_once(far: FarCluster, plural: str, effect: bool) -> None:
     far.api.fail("POST", plural, Refusal(0, lost=True, takes_effect=effect))
     with pytest.raises(RetryLater):
         far.create()
