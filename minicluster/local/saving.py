@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from minicluster.embedded import partial_file
@@ -16,6 +16,8 @@ from minicluster.save_restore.errors import DumpUnusable
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from minicluster.instance.port import Instance
+    from minicluster.instance.records import QueueStatus
     from minicluster.local.brokers import Brokers
 
 Notice = Callable[[str], None]
@@ -34,13 +36,14 @@ async def save(brokers: Brokers, path: Path, timeout: float, notice: Notice) -> 
     """Write a dump beside `path`, check it, make it durable, and only then rename it to `path`.
 
     Jobs that still run after `timeout` seconds are restarted: they wait in the dump. On any failure the
-    queues are started again.
+    queues that were started before are started again.
     """
     if not path.parent.is_dir():
         raise UsageProblem(f"--dump {path}: there is no directory {path.parent}")
     if path.exists():
         notice(f"{path} is there already: it will be replaced")
     notice(f"saving: no job starts any more, running ones have {timeout:g} s")
+    queues = await brokers.call(lambda instance: instance.queues.all())
     await brokers.call(lambda instance: instance.queues.stop(reason="minicluster down --dump"))
     try:
         ranks = await brokers.call(lambda instance: set(instance.nodes.resources().all.ranks))
@@ -48,9 +51,15 @@ async def save(brokers: Brokers, path: Path, timeout: float, notice: Notice) -> 
         pending = await brokers.call(lambda instance: instance.queues.wait_idle(timeout))
         await _dumped(brokers, path)
     except BaseException:
-        await brokers.call(lambda instance: instance.queues.start())
+        await brokers.call(lambda instance: _start(instance, queues))
         raise
     notice(f"saved {pending} waiting job{'' if pending == 1 else 's'} to {path}")
+
+
+def _start(instance: Instance, queues: Iterable[QueueStatus]) -> None:
+    for each in queues:
+        if each.started:
+            instance.queues.start(each.name)
 
 
 async def unsaved(brokers: Brokers) -> str:

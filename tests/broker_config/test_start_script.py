@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from broker_config import start_script
 from broker_config.formats import idset, resource_set
 from broker_config.settings import BrokerSettings as Settings
 from broker_config.settings import (
+    BurstCluster,
     BurstingSettings,
     Command,
     FluxView,
@@ -328,6 +330,16 @@ class TestCores:
         finally:
             os.sched_setaffinity(0, before)
         return resource_set.loads((pod.run_directory / "R").read_text())
+
+    def test_are_those_of_slots_that_give_none(self, pod):
+        """Also where these have other GPUs; a slot's own number stays, be it 1."""
+        clusters = (BurstCluster("a", 1, 1), BurstCluster("b", 1, None, 2), BurstCluster("c", 1, 9))
+        bursts = replace(self.FOUND, bursting=BurstingSettings(clusters=clusters))
+        assert pod.start(bursts).code == 0
+        found = resource_set.loads((pod.run_directory / "R").read_text())
+        count = len(os.sched_getaffinity(0))
+        assert [idset.size_of(node.cores) for node in found.nodes] == [count, count, 1, count, 9]
+        assert [idset.size_of(node.gpus) for node in found.nodes] == [1, 1, 1, 2, 1]
 
     def test_are_those_of_its_affinity(self, pod):
         """All of this process's CPUs, on every rank; GPUs stay as they are."""
