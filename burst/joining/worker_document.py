@@ -128,7 +128,7 @@ def problems(join: JoinSettings, settings: WorkerSettings) -> Iterator[str]:
 def _slot_problems(join: JoinSettings) -> Iterator[str]:
     cluster = join.cluster
     bursting = cluster.spec.flux.bursting
-    slots = dict(document.bursted_clusters(cluster))
+    slots = {each.name: each.size for each in document.bursted_clusters(cluster)}
     if bursting.hostlist:
         yield "flux.bursting.hostlist names hosts, and no slots; right would be flux.bursting.clusters"
     elif join.slot not in slots:
@@ -218,7 +218,7 @@ def _flux(join: JoinSettings) -> FluxSpec:
         address=join.address, port=join.port, name=cluster.metadata.name, size=max_size(cluster)
     )
     slots = document.bursted_clusters(cluster)
-    clusters = tuple(BurstedCluster(name=name, size=size) for name, size in slots)
+    clusters = tuple(BurstedCluster(name=each.name, size=each.size) for each in slots)
     return flux.model_copy(
         update={
             "container": flux.container.model_copy(update={"image_pull_secret": ""}),

@@ -36,7 +36,7 @@ def flux(machine: Machine, *words: str) -> str:
 def started(machine: Machine) -> dict[str, bool]:
     """Which queues start jobs."""
     rows = flux(machine, "queue", "list", "-n", "-o", "{queue} {started}").splitlines()
-    return {name: state not in {"stopped", "✗", "n"} for name, state in map(str.split, rows)}
+    return {name: state in {"y", "✔"} for name, state in map(str.split, rows)}
 
 
 def test_ordinary_jobs_do_not_wait_for_those_of_bursts(up: Machine) -> None:

@@ -94,7 +94,7 @@ def near(request: pytest.FixtureRequest) -> Iterator[Near]:
     path = Path(tempfile.mkdtemp(prefix="mce-", dir="/tmp"))  # short: it has sockets
     made = Near(request.param, path)
     yield made
-    [key] = made.provider.resources(BURST)
+    assert len(made.provider.resources(BURST)) == 1
     until(lambda: _is_gone(made), "the burst's end", 60)
     made.machine.good("down", "near")
     assert made.machine.left() == ([], [])
