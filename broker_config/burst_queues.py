@@ -40,7 +40,9 @@ def tables(settings: BrokerSettings) -> dict[str, Any]:
     if settings.bursting.managed:
         # Each queue's constraint is written last, for the queue that the job has by then.
         plugins = ["defaults", _plugin(settings), "constraints"]
-        found["ingest"] = {"frobnicator": {"plugins": plugins}}
+        # What fits nowhere is refused: in a queue that is stopped it would wait for ever.
+        validator = {"plugins": ["jobspec", "feasibility"]}
+        found["ingest"] = {"frobnicator": {"plugins": plugins}, "validator": validator}
         found["minicluster"] = {"bursting": {"slots": [each.name for each in slots]}}
     return found
 

@@ -36,6 +36,8 @@ class LeadIdentity(NamedTuple):
     """The id of the instance."""
     title: str = ""
     """NAMESPACE/NAME of the MiniCluster."""
+    name: str = ""
+    """By which people know it."""
 
 
 async def request(
@@ -52,6 +54,7 @@ async def request(
     burst = BurstRecord(
         id=new_id(now).lower(),
         cluster=lead.cluster,
+        cluster_name=lead.name,
         slot=planned.slot,
         provider=planned.provider,
         location=location,

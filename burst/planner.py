@@ -78,10 +78,9 @@ class BurstPlanner:
         """Return the plan for what waits now. Raises LeadAway and DatabaseError."""
         now = self._ledger.now()
         policy = self._policy_of(cluster, now)
-        attribute = policy.selection.attribute
 
         def work(lead: OpenLead) -> tuple[OpenLead, list[WaitingJob]]:
-            return lead, lead.waiting.read(attribute)
+            return lead, lead.waiting.read()
 
         lead, waiting = await asyncio.to_thread(self._connections.ask, cluster.uid, work)
         view = await self._ledger.read(lambda connection: _view(connection, cluster, policy))
@@ -92,7 +91,8 @@ class BurstPlanner:
 
     async def apply(self, planned: ClusterPlan) -> list[str]:
         """Ask for the bursts of a plan; return their ids. Raises DatabaseError."""
-        identity = LeadIdentity(planned.cluster.uid, planned.instance, planned.cluster.title)
+        cluster = planned.cluster
+        identity = LeadIdentity(cluster.uid, planned.instance, cluster.title, cluster.name)
         made = []
         for each in planned.plan.bursts:
             location = self._providers[each.provider].location

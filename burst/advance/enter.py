@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from burst.advance import charges
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from burst.advance.context import AdvanceContext
     from burst.lifecycle.records import BurstRecord, ResourceRecord
     from burst.lifecycle.steps import Enter
+
+_log = logging.getLogger(__name__)
 
 
 async def enter(
@@ -39,3 +42,5 @@ async def enter(
         await context.ledger.line(connection, burst.id, text)
 
     await context.ledger.write(work)
+    why = f": {step.reason}" if step.reason else ""
+    _log.info("%s: burst %s: %s%s", burst.cluster_name, burst.label, step.state, why)

@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
 def run(choice: PathChoice, log_level: str) -> None:
     """Serve until Ctrl-C or SIGTERM. Raises StateDirectoryUnusable, DatabaseError, SettingsInvalid."""
     logging.basicConfig(format="minicluster: %(levelname)s: %(message)s", level=log_level.upper())
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # its tables are no user's business
     asyncio.run(_serve(choice))
 
 

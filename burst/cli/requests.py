@@ -41,24 +41,22 @@ async def apply_plan(workplace: Workplace, wanted: str) -> Sequence[str]:
 
 async def listed(workplace: Workplace, *, every: bool) -> list[dict[str, Any]]:
     """Return bursts as rows, the oldest first."""
-    names = await _names(workplace)
     now = workplace.ledger.now()
 
     async def work(connection: AsyncConnection) -> list[dict[str, Any]]:
         found = await (bursts.all_of_them(connection) if every else bursts.opened(connection))
-        return [await _row(connection, each, names, now) for each in found]
+        return [await _row(connection, each, now) for each in found]
 
     return await workplace.ledger.read(work)
 
 
 async def details(workplace: Workplace, label: str) -> dict[str, Any]:
     """Return all that is known of a burst. Raises BurstUnknown."""
-    names = await _names(workplace)
     now = workplace.ledger.now()
 
     async def work(connection: AsyncConnection) -> dict[str, Any]:
         found = await bursts.by_label(connection, label)
-        row = await _row(connection, found, names, now)
+        row = await _row(connection, found, now)
         made = await resources.of_burst(connection, found.id)
         return rows.details(row, made, await journal.of_burst(connection, found.id))
 
@@ -120,19 +118,12 @@ async def problems(workplace: Workplace, name: str) -> list[str]:
     return list(await called(found.problems))
 
 
-async def _names(workplace: Workplace) -> dict[str, str]:
-    """Return the names of MiniClusters by their uids."""
-    return {each.uid: each.name for each in await workplace.clusters()}
-
-
-async def _row(
-    connection: AsyncConnection, burst: BurstRecord, names: dict[str, str], now: float
-) -> dict[str, Any]:
+async def _row(connection: AsyncConnection, burst: BurstRecord, now: float) -> dict[str, Any]:
     assigned = await jobs.of_burst(connection, burst.id)
     amounts = await reservations.of_burst(connection, burst.id)
     if burst.state is BurstState.REQUESTED:
         amounts = dict(burst.amounts)
-    return rows.of_burst(burst, names.get(burst.cluster, burst.cluster), assigned, amounts, now)
+    return rows.of_burst(burst, assigned, amounts, now)
 
 
 async def _is_served(workplace: Workplace) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker_config.formats import durations, jobid
+from broker_config.formats import jobid
 from burst.lifecycle.states import BurstState
 from burst.planning import money
 from burst.planning.plan import ALL, digest
@@ -26,13 +26,13 @@ LEFT_OUT_COLUMNS = ("job", "reason")
 
 
 def of_burst(
-    burst: BurstRecord, name: str, jobs: Sequence[AssignedJob], amounts: Mapping[str, int], now: float
+    burst: BurstRecord, jobs: Sequence[AssignedJob], amounts: Mapping[str, int], now: float
 ) -> dict[str, Any]:
     """Return a burst as a row, every value in plain units."""
     return {
         "burst": burst.label,
         "id": burst.id,
-        "cluster": name,
+        "cluster": burst.cluster_name or burst.cluster,
         "slot": burst.slot,
         "provider": burst.provider,
         "location": burst.location,
@@ -84,8 +84,8 @@ def shown_bursts(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             **each,
-            "ready": durations.encode(each["ready"]),
-            "until": durations.encode(each["until"]),
+            "ready": age(each["ready"]),
+            "until": age(each["until"]),
             "jobs": " ".join(map(jobid.f58, each["jobs"])),
         }
         for each in plan["bursts"]

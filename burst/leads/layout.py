@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker_config.formats import constraints
 from burst.leads.slot_ranks import SlotRanks
+from minicluster.burst_routing.routing import LOCAL
 from queue_policies.nodes.feasibility import infeasible
 from queue_policies.nodes.pool import Pool
 
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
 
     from broker_config.formats.jobspec import RequestedResources
     from broker_config.formats.resource_set import ResourceSet
-
-LOCAL = "local"
-"""The property of a MiniCluster's own nodes."""
 
 
 class LeadLayout(NamedTuple):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker_config.formats import jobspec
 from broker_config.formats.errors import ParseError
-from burst.leads.layout import LOCAL
 from burst.planning.records import BurstableJob
+from minicluster.burst_routing.routing import BURSTABLE, LOCAL, WAITING_ROOM
 from minicluster.instance.errors import JobNotFound
 from minicluster.instance.records import JobFilter, JobState
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from minicluster.instance.port import Instance
     from minicluster.instance.records import Job
 
-WAITING_ROOM = "burst"
-"""The queue of burstable jobs that the MiniCluster's own nodes can never run. It is never started."""
 READS = 500
 """Jobspecs that are read at most in one look: the others are read in the next ones."""
 
@@ -49,14 +47,14 @@ class WaitingJobs:
         self._known: dict[int, _Wanted | None] = {}
         """None: it is not burstable, or is no valid job."""
 
-    def read(self, attribute: str) -> list[WaitingJob]:
-        """Return the jobs that have an attribute and wait. Blocks; raises InstanceError."""
+    def read(self) -> list[WaitingJob]:
+        """Return the burstable jobs that wait. Blocks; raises InstanceError."""
         pending = self._instance.jobs.find(JobFilter(states=JobState.PENDING), limit=0)
         queues = {self._home, WAITING_ROOM}
         waiting = {job.id: job for job in pending if job.queue in queues}
         self._known = {job: wanted for job, wanted in self._known.items() if job in waiting}
         for job in [job for job in waiting if job not in self._known][:READS]:
-            self._known[job] = self._wanted(job, attribute)
+            self._known[job] = self._wanted(job)
         return list(self._burstable(waiting))
 
     def _burstable(self, waiting: Mapping[int, Job]) -> Iterator[WaitingJob]:
@@ -79,17 +77,17 @@ class WaitingJobs:
             fits_here=job.queue != WAITING_ROOM and self._layout.fits_here(wanted.request),
         )
 
-    def _wanted(self, job: int, attribute: str) -> _Wanted | None:
+    def _wanted(self, job: int) -> _Wanted | None:
         try:
             spec = self._instance.jobs.jobspec(job)
             parsed = jobspec.parse(spec)
         except (JobNotFound, ParseError):
             return None
         system = jobspec.system_of(spec)
-        if system.get(attribute) is None:
+        if system.get(BURSTABLE) is None:
             return None
         own = system.get("constraints")
-        return _Wanted(parsed.resources, system[attribute], bool(own) and not _is_of_queue(own))
+        return _Wanted(parsed.resources, system[BURSTABLE], bool(own) and not _is_of_queue(own))
 
 
 def _is_of_queue(found: Any) -> bool:

@@ -34,6 +34,7 @@ BURSTS = Table(
     METADATA,
     Column("id", String(26), primary_key=True),
     Column("cluster", String(63), nullable=False, index=True),
+    Column("cluster_name", String(127), nullable=False),
     Column("slot", String(63), nullable=False),
     Column("provider", String(63), nullable=False),
     Column("location", Text, nullable=False),

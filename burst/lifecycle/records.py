@@ -38,6 +38,8 @@ class BurstRecord:
     spot: bool = False
     price: int = 0
     """For a node and hour."""
+    cluster_name: str = ""
+    """By which people know the MiniCluster."""
     instance: str = ""
     """The id of the Flux instance whose jobs it is for: another one does not know them."""
     state: BurstState = BurstState.REQUESTED

@@ -51,7 +51,6 @@ class BurstableJob(NamedTuple):
 class BurstSelection:
     """Which jobs may burst: `spec.bursting.select` of the document."""
 
-    attribute: str = "burstable"
     after: float | None = 600.0
     """How long a job that fits here has to wait before; None: it never bursts."""
     never_fits: bool = True

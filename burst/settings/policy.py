@@ -60,7 +60,6 @@ def selection(policy: BurstPolicy) -> BurstSelection:
     """Return which jobs may burst."""
     select = policy.select
     return BurstSelection(
-        attribute=select.attribute,
         after=float(select.after_seconds) if select.waiting else None,
         never_fits=select.never_fits,
         users=frozenset(select.users),

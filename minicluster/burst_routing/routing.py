@@ -2,8 +2,8 @@
 
 A job is *burstable* by `attributes.system.burstable`: true, 1, or the name of a provider. What can never
 run on the MiniCluster's own nodes, not even when all of them are there, is routed into the queue `burst`.
-There it waits for the burst service; else the engine would refuse it. All other jobs keep their queue: the
-service moves those that wait too long.
+There it waits for the burst service; else the engine would refuse it, as it does what no slot can run
+either. All other jobs keep their queue: the service moves those that wait too long.
 
 The queues of slots are closed: what is submitted there by hand would run on nodes that were made for
 others. Jobs of the service that try a slot's ranks have the attribute `minicluster.probe`. Moving a pending
@@ -44,8 +44,8 @@ Shape: TypeAlias = "tuple[int, int]"
 class Routing(NamedTuple):
     """What a jobspec is compared with."""
 
-    slots: frozenset[str]
-    """The slots, whose names are those of their queues."""
+    slots: Mapping[str, Mapping[Shape, int]]
+    """How many nodes of each shape each slot has; its name is that of its queue."""
     home: str | None
     """The queue of jobs that name none."""
     local: Mapping[Shape, int]
@@ -66,12 +66,13 @@ def configured(config: Mapping[str, Any], nodes: Iterable[Node]) -> Routing | No
             'broker.toml, [minicluster.bursting]: slots = ["burst-0"] is right, their names'
         )
     defaults = config.get("policy", {}).get("jobspec", {}).get("defaults", {}).get("system", {})
-    local: dict[Shape, int] = {}
+    counted: dict[str, dict[Shape, int]] = {name: {} for name in (LOCAL, *slots)}
     for node in nodes:
-        if LOCAL in node.properties:
-            shape = (idset.size_of(node.cores), idset.size_of(node.gpus))
-            local[shape] = local.get(shape, 0) + 1
-    return Routing(frozenset(slots), defaults.get("queue"), local)
+        shape = (idset.size_of(node.cores), idset.size_of(node.gpus))
+        for name in node.properties & counted.keys():
+            counted[name][shape] = counted[name].get(shape, 0) + 1
+    local = counted.pop(LOCAL)
+    return Routing(counted, defaults.get("queue"), local)
 
 
 def route(spec: Any, routing: Routing) -> str | None:
@@ -93,7 +94,10 @@ def route(spec: Any, routing: Routing) -> str | None:
         )
     if not burstable or queue not in (None, routing.home) or system.get("constraints") is not None:
         return None
-    return None if fits(jobspec.read(spec).resources, routing.local) else WAITING_ROOM
+    asked = jobspec.read(spec).resources
+    if fits(asked, routing.local) or not any(fits(asked, slot) for slot in routing.slots.values()):
+        return None
+    return WAITING_ROOM
 
 
 def fits(asked: RequestedResources, local: Mapping[Shape, int]) -> bool:

@@ -20,7 +20,13 @@ def _start(queue: str) -> str:
     return f"; `minicluster shell NAME -- flux queue start{option}` starts it"
 
 
-WORDING = Wording(written, age, _start, lambda most: f"; up to {most} with `minicluster scale`")
+WORDING = Wording(
+    written,
+    age,
+    _start,
+    lambda most: f"; up to {most} with `minicluster scale`",
+    "; `minicluster burst plan` has when, or why not",
+)
 """Why a job waits, as commands write it."""
 
 

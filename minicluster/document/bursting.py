@@ -28,22 +28,12 @@ Currency = Annotated[
 ]
 Period = Literal["day", "week", "month", "none"]
 """Calendar days, weeks from Monday, and months, in UTC; `none`: for ever."""
-AttributeName = Annotated[
-    str,
-    Strict(),
-    Field(max_length=63),
-    TextPattern(r"[A-Za-z][A-Za-z0-9_-]*", 'the name of an attribute: letters, digits, "-" and "_"'),
-]
 BurstUser = Annotated[str, Strict(), Field(min_length=1, max_length=256)]
 
 
 class BurstSelector(Record):
-    """Which jobs burst: pending ones that have the attribute, and a time limit."""
+    """Which burstable jobs burst: pending ones that have a time limit."""
 
-    attribute: AttributeName = Field(
-        "burstable",
-        description="Attribute of jobs that burst: true, 1 (`--setattr=burstable`), or a provider's name.",
-    )
     never_fits: Flag = Field(
         True, description="Jobs that can never run here, at the largest size, burst at once."
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats import jobid, jobspec
 from broker_config.formats.errors import JobIdError
+from minicluster.burst_routing.routing import WAITING_ROOM
 from minicluster.instance.errors import JobNotFound
 from minicluster.instance.records import JobFilter, JobState
 
@@ -42,6 +43,8 @@ class Wording:
     """Returns what starts a queue."""
     grow: Callable[[int], str] = lambda _most: ""
     """Returns how more nodes, cores or GPUs are had, at most so many."""
+    burst: str = ""
+    """What a reader can do who waits for a burst."""
 
 
 PLAIN = Wording()
@@ -126,6 +129,8 @@ def _stopped(job: Job, queues: Sequence[QueueStatus], wording: Wording) -> str:
     stopped = next((each for each in queues if each.name in {job.queue, ""} and not each.started), None)
     if stopped is None:
         return ""
+    if stopped.name == WAITING_ROOM and not stopped.stop_reason:
+        return f"waits for nodes of a burst{wording.burst}"
     which = f"queue {stopped.name}" if stopped.name else "the queue"
     reason = f": {stopped.stop_reason}" if stopped.stop_reason else ""
     return f"{which} is stopped{reason}{wording.start(stopped.name)}"

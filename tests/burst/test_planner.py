@@ -35,7 +35,6 @@ class Lead:
     """A lead with jobs and one slot, as connections give it."""
 
     jobs: list[WaitingJob]
-    attribute: str = ""
     identity: str = "instance-1"
     slots: Mapping[str, SlotRanks] = field(default_factory=lambda: {"burst-0": SlotRanks(2, 4, 8)})
 
@@ -47,8 +46,7 @@ class Lead:
     def waiting(self) -> Lead:
         return self
 
-    def read(self, attribute: str) -> list[WaitingJob]:
-        self.attribute = attribute
+    def read(self) -> list[WaitingJob]:
         return self.jobs
 
 
@@ -87,7 +85,7 @@ def test_a_plan_has_what_waits_and_is_asked_for_as_it_is() -> None:
         made = planner(world, lead)
         found = await made.planned(cluster())
         [burst] = found.plan.bursts
-        assert (burst.jobs, burst.slot, lead.attribute) == ((1, 2), "burst-0", "burstable")
+        assert (burst.jobs, burst.slot) == ((1, 2), "burst-0")
         assert await ledger_has(world) == []
         [asked] = await made.apply(found)
         [record] = await ledger_has(world)

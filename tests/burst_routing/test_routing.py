@@ -23,8 +23,8 @@ from minicluster.instance.jobspec import jobspec
 from queue_policies.nodes.feasibility import infeasible
 from queue_policies.nodes.pool import Pool
 
-ROUTING = Routing(frozenset({"burst-0", "burst-1"}), "default", {(2, 1): 2})
-"""Two nodes of two cores and a GPU."""
+ROUTING = Routing({"burst-0": {(2, 0): 3}, "burst-1": {(8, 0): 1}}, "default", {(2, 1): 2})
+"""Two nodes of two cores and a GPU; one slot has three nodes, and another a large one."""
 CLOSED = (
     "queue burst-0 is for bursts: submit with --setattr=burstable, the job is moved there when its nodes"
     " are up"
@@ -48,6 +48,7 @@ def test_what_never_fits_waits_for_a_burst(burstable: object, queue: Any) -> Non
         pytest.param(spec(burstable=False), id="false"),
         pytest.param(spec(burstable=0), id="0"),
         pytest.param(spec(nodes=2, burstable=True), id="it fits"),
+        pytest.param(spec(nodes=4, burstable=True), id="no slot has so many nodes"),
         pytest.param(spec(burstable=True, queue="debug"), id="another queue"),
         pytest.param(spec(burstable=True, queue="burst"), id="the waiting room"),
         pytest.param(spec(burstable=True, constraints={"properties": ["local"]}), id="its own constraints"),
@@ -128,7 +129,7 @@ QUEUE = {"policy": {"jobspec": {"defaults": {"system": {"queue": "default"}}}}}
 
 def test_the_configuration_has_slots_and_r_the_local_nodes() -> None:
     config = {"minicluster": {"bursting": {"slots": ["burst-0"]}}, **QUEUE}
-    assert configured(config, NODES) == Routing(frozenset({"burst-0"}), "default", {(2, 1): 2, (3, 0): 1})
+    assert configured(config, NODES) == Routing({"burst-0": {(2, 0): 1}}, "default", {(2, 1): 2, (3, 0): 1})
 
 
 @pytest.mark.parametrize("config", [{}, {"minicluster": {"queue-policy": "easy"}}])

@@ -66,6 +66,11 @@ CASES: dict[str, tuple[dict[str, Any], QueueStatus, str]] = {
         QueueStatus("batch", enabled=True, started=False, stop_reason="at night"),
         f"queue batch is stopped: at night{STARTS} -q batch` starts it",
     ),
+    "the waiting room": (
+        {"queue": "burst"},
+        QueueStatus("burst", enabled=True, started=False),
+        "waits for nodes of a burst; `minicluster burst plan` has when, or why not",
+    ),
     "another queue": ({"queue": "debug"}, QueueStatus("batch", enabled=True, started=False), RESOURCES),
     "nodes that are down": (
         {"nnodes": 3},

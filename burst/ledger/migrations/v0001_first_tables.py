@@ -13,6 +13,7 @@ def upgrade() -> None:
         "burst",
         sa.Column("id", sa.String(length=26), nullable=False),
         sa.Column("cluster", sa.String(length=63), nullable=False),
+        sa.Column("cluster_name", sa.String(length=127), nullable=False),
         sa.Column("slot", sa.String(length=63), nullable=False),
         sa.Column("provider", sa.String(length=63), nullable=False),
         sa.Column("location", sa.Text(), nullable=False),

@@ -27,7 +27,7 @@ def submit(instance: Instance, **wishes: Any) -> int:
 
 
 def read(instance: Instance) -> dict[int, BurstableJob]:
-    found = WaitingJobs(instance, layout(instance), "default").read("burstable")
+    found = WaitingJobs(instance, layout(instance), "default").read()
     return {each.job.id: each.job for each in found}
 
 
@@ -67,13 +67,13 @@ def test_a_job_of_another_queue_is_left_alone(instance: Instance) -> None:
 def test_a_jobspec_is_read_once(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     job = submit(instance, system={"burstable": True})
     reader = WaitingJobs(instance, layout(instance), "default")
-    assert [each.job.id for each in reader.read("burstable")] == [job]
+    assert [each.job.id for each in reader.read()] == [job]
 
     def refuse(*_: object) -> None:
         raise AssertionError("it is read again")
 
     monkeypatch.setattr(type(instance.jobs), "jobspec", refuse)
-    assert [each.job.id for each in reader.read("burstable")] == [job]
+    assert [each.job.id for each in reader.read()] == [job]
     instance.jobs.cancel(job)
     instance.jobs.wait(job, 30)
-    assert reader.read("burstable") == []
+    assert reader.read() == []

@@ -43,7 +43,7 @@ SELECTIONS = {
     "of those that never fit alone": ({"waiting": False}, BurstSelection(after=None)),
     "at once": ({"afterSeconds": 0}, BurstSelection(after=0.0)),
     "all else": (
-        {"attribute": "b", "neverFits": False, "users": ["ada"], "assumeSeconds": 60},
+        {"neverFits": False, "users": ["ada"], "assumeSeconds": 60},
         BurstSelection("b", 600.0, never_fits=False, users=frozenset({"ada"}), assume=60.0),
     ),
 }
