@@ -123,9 +123,10 @@ class Fence:
 
 
 def report(text: str) -> None:
-    """Print a line as the start script does."""
+    """Print a line as the start script does, if anybody reads it."""
     index = os.environ.get("JOB_COMPLETION_INDEX", "")
-    print(f"minicluster[{index}]: fence: {text}", file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):  # who reads it may be gone: then more than ever there is work to do
+        print(f"minicluster[{index}]: fence: {text}", file=sys.stderr, flush=True)
 
 
 def _counted(number: int) -> str:

@@ -73,12 +73,12 @@ class NearAndFar:
         certificate.touch(mode=0o400)
         certificate.write_text(curve.render("near", curve.generate()))
 
-    def start(self, rank: int, **variables: str) -> None:
-        """Start a start script."""
+    def start(self, rank: int, *before: str, **variables: str) -> None:
+        """Start a start script, by the words `before` where there are some."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith("FLUX_")}
         with self.log(rank).open("ab") as log:
             self.processes[rank] = subprocess.Popen(
-                ["sh", self.directory / "config" / "start.sh"],
+                [*before, "sh", self.directory / "config" / "start.sh"],
                 env={
                     **kept,
                     "PATH": f"{self.programs}:{kept['PATH']}",

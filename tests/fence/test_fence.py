@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,6 +118,20 @@ def test_a_killed_broker_leaves_nothing_of_its_jobs(sides: NearAndFar) -> None:
         before = (sides.run(FAR) / "answered").read_text()
         sides.until(lambda before=before: (sides.run(FAR) / "answered").read_text() != before, "an answer")
     os.kill(broker, signal.SIGKILL)
+    sides.until(lambda: not alive(job), "the end of the job's processes")
+    sides.until(lambda: sides.output(FAR).count("it is started again in") == 1, "the next start")
+
+
+def test_orphans_in_a_container_end_as_well(sides: NearAndFar) -> None:
+    """Its first process is the start script, which gets them: nobody has to have seen them before."""
+    container = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
+    if subprocess.run([*container, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this user may not make a PID namespace")
+    sides.start(0)
+    sides.start(FAR, *container, MINICLUSTER_FENCE="60")
+    sides.await_online(2)
+    job = start_job(sides)
+    os.kill(sides.broker(FAR), signal.SIGKILL)
     sides.until(lambda: not alive(job), "the end of the job's processes")
     sides.until(lambda: sides.output(FAR).count("it is started again in") == 1, "the next start")
 

@@ -192,6 +192,7 @@ unguard() {
 # The fence, started again whenever it fails. It ends with 0 when nothing is left of the broker.
 watch() {
     trap - EXIT TERM INT HUP USR1
+    trap '' PIPE # who reads the messages may be gone; what is left of the broker is not to stay
     failures=0
     until fence $$ "$run" "$uri" "${MINICLUSTER_FENCE:-0}" "${MINICLUSTER_LEAVE_AFTER:-0}"; do
         failures=$((failures + 1))

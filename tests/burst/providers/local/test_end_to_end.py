@@ -94,7 +94,6 @@ def near(request: pytest.FixtureRequest) -> Iterator[Near]:
     path = Path(tempfile.mkdtemp(prefix="mce-", dir="/tmp"))  # short: it has sockets
     made = Near(request.param, path)
     yield made
-    assert len(made.provider.resources(BURST)) == 1
     until(lambda: _is_gone(made), "the burst's end", 60)
     made.machine.good("down", "near")
     assert made.machine.left() == ([], [])
@@ -125,6 +124,41 @@ def test_a_burst_joins_runs_jobs_and_goes(near: Near) -> None:
     until(lambda: near.up() == "near-0", "the nodes' end", 60)
     assert near.left() == set()
     assert {pid for pid in brokers if processes.start_time(pid)} == set()
+
+
+def test_nothing_runs_on_where_the_supervisor_was_killed(near: Near) -> None:
+    """Neither its brokers, nor a job's processes that have left their session and environment."""
+    [key] = near.provider.resources(BURST)
+    near.provider.create(key, "token", BURST)
+    until(lambda: near.up() == "near-0,burst-0-[0-1]", "its nodes", 60)
+    script = 'setsid env -i PATH="$PATH" sleep 1002 & exec sleep 1003'
+    near.flux("submit", "-N2", "-n2", *near.slot_options(), "sh", "-c", script)
+    directory = near.provider._root / key.name
+    status = json.loads((directory / "status.json").read_text())
+    until(lambda: len(sleeping(status["pid"])) == 4, "the job's processes", 60)
+    job, brokers = sleeping(status["pid"]), near.left()
+    os.kill(status["pid"], 9)
+    until(lambda: near.report()[0] is ResourcePhase.BROKEN, "the supervisor's end", 60)
+
+    def still() -> dict[int, str]:
+        living = [pid for pid in job | brokers if processes.start_time(pid)]
+        return {pid: Path(f"/proc/{pid}/cmdline").read_bytes().decode() for pid in living}
+
+    import time; time.sleep(10); print("STILL", still()); os.system("ps -eo pid,ppid,sid,args | grep -v kworker | tail -40")
+    until(lambda: not still(), "the end of all processes", 30)
+
+
+def sleeping(pid: int) -> set[int]:
+    """The processes of the job below a process."""
+    found = set()
+    for each in processes.descendants(pid):
+        try:
+            words = Path(f"/proc/{each}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[:2] in ([b"sleep", b"1002"], [b"sleep", b"1003"]):
+            found.add(each)
+    return found
 
 
 def test_a_burst_ends_when_its_lead_is_gone_for_good(near: Near) -> None:
