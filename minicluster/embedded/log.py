@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 
@@ -22,4 +23,5 @@ class Log:
             now = time.time()
             stamp = time.strftime(f"%b %d %H:%M:%S.{int(now % 1 * 1e6):06d} UTC %Y", time.gmtime(now))
             line = f"{stamp} {component}.{LEVELS[level]}[{self.name}]: {text}"
-            print(line, file=sys.stderr, flush=True)
+            with contextlib.suppress(BrokenPipeError):  # a broker without a reader still ends in order
+                print(line, file=sys.stderr, flush=True)

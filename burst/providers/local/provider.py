@@ -96,7 +96,7 @@ class LocalProvider:
         return _report(directory, owner)
 
     def delete(self, key: ResourceKey, wanted: WantedBurst) -> None:
-        """Begin to end the processes; what a dead supervisor left is killed and removed at once."""
+        """Begin to end the processes; what a dead supervisor left is killed, and removed, by a later call."""
         directory = BurstDirectory(self._root / key.name)
         if not _is_of(directory, wanted):
             return
@@ -109,6 +109,8 @@ class LocalProvider:
             if not _is_overdue(directory):
                 return
             processes.send(status.pid, signal.SIGKILL)
+        elif _living(directory) and not _is_overdue(directory):
+            return  # they end with their supervisor, and what jobs have left with their fences
         with self._locked():
             if _is_of(directory, wanted) and _supervisor_ended(directory):
                 _kill_left(directory)

@@ -144,7 +144,6 @@ def test_nothing_runs_on_where_the_supervisor_was_killed(near: Near) -> None:
         living = [pid for pid in job | brokers if processes.start_time(pid)]
         return {pid: Path(f"/proc/{pid}/cmdline").read_bytes().decode() for pid in living}
 
-    import time; time.sleep(10); print("STILL", still()); os.system("ps -eo pid,ppid,sid,args | grep -v kworker | tail -40")
     until(lambda: not still(), "the end of all processes", 30)
 
 

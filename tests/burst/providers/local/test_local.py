@@ -144,7 +144,9 @@ def test_brokers_do_not_outlive_a_killed_supervisor(rig: LocalRig, key: Resource
     assert not rig.directory(key).path.exists()
 
 
-def test_what_ignores_the_end_of_its_supervisor_is_killed_with_the_burst() -> None:
+def test_what_ignores_the_end_of_its_supervisor_is_killed_with_the_burst(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rig = LocalRig('trap "" TERM\n: >"$MINICLUSTER_RUN/local"\nwhile :; do sleep 0.1; done\n')
     [key] = rig.provider.resources(BURST)
     try:
@@ -154,7 +156,10 @@ def test_what_ignores_the_end_of_its_supervisor_is_killed_with_the_burst() -> No
         assert status is not None
         os.kill(status.pid, signal.SIGKILL)
         until(lambda: phase(rig, key) is ResourcePhase.BROKEN, "the supervisor's end", 20)
+        rig.provider.delete(key, BURST)
+        assert phase(rig, key) is ResourcePhase.GOING
         assert rig.running(key)
+        monkeypatch.setattr("burst.providers.local.provider.STOP_TIMEOUT", 0.0)
         rig.provider.delete(key, BURST)
         assert rig.running(key) == set()
         assert phase(rig, key) is ResourcePhase.ABSENT
