@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
     from burst.lifecycle.records import AssignedJob, BurstRecord
+    from burst.providers.provider import BurstProvider
     from minicluster.database import Database
 
 MEMORY = Path("/dev/shm")
@@ -101,7 +102,7 @@ class World:
         self.services += 1
         metered: Any = MeteredDatabase(self.database, self.meter)
         self.ledger = BurstLedger(metered, f"service-{self.services}", self.clock)
-        provider = MeteredProvider(self.cloud, self.meter)
+        provider = self.provider()
         self.context = AdvanceContext(
             self.ledger,
             "here",
@@ -111,6 +112,10 @@ class World:
             lambda _burst: TIMEOUTS,
         )
         self.service = BurstService(self.context)
+
+    def provider(self) -> BurstProvider:
+        """Return a service's provider, whose calls are counted."""
+        return MeteredProvider(self.cloud, self.meter)
 
     @property
     def user_ledger(self) -> BurstLedger:

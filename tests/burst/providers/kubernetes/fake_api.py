@@ -46,6 +46,8 @@ class FakeApi:
     faults: dict[tuple[str, str], deque[Refusal]] = field(default_factory=dict)
     """By method and last word of the collection, such as `jobs`."""
     requests: list[str] = field(default_factory=list)
+    lost: dict[int, bool] = field(default_factory=dict)
+    """By number of a request, from 0: its connection ends without an answer; whether it takes effect."""
     denied: set[str] = field(default_factory=set)
     """Rights that a review does not find, such as `delete jobs`."""
     pod_status: Item = field(default_factory=lambda: {"phase": "Running"})
@@ -63,6 +65,17 @@ class FakeApi:
     def of(self, plural: str) -> list[Item]:
         """Return the objects of a kind."""
         return [item for path, item in self.items.items() if path.split("/")[-2] == plural]
+
+    def refusal(self, method: str, path: str, query: Mapping[str, str]) -> Refusal | None:
+        """Note a request; return how it fails, None where it does not."""
+        effect = self.lost.get(len(self.requests))
+        self.requests.append(f"{method} {path}")
+        if effect is not None:
+            return Refusal(0, takes_effect=effect, lost=True)
+        words = path.split("/")
+        plural = words[-1] if method == "POST" or "labelSelector" in query else words[-2]
+        waiting = self.faults.get((method, plural))
+        return waiting.popleft() if waiting else None
 
     def serve(self, method: str, path: str, query: Mapping[str, str], body: Item) -> tuple[int, Item]:
         """Return status and body of an answer."""
@@ -167,11 +180,7 @@ def serving(folder: Path) -> Iterator[tuple[FakeApi, Path]]:
                 self._answer(url.path, query, json.loads(body) if body else {})
 
         def _answer(self, path: str, query: Mapping[str, str], body: Item) -> None:
-            api.requests.append(f"{self.command} {path}")
-            words = path.split("/")
-            plural = words[-1] if self.command == "POST" or "labelSelector" in query else words[-2]
-            waiting = api.faults.get((self.command, plural))
-            fault = waiting.popleft() if waiting else None
+            fault = api.refusal(self.command, path, query)
             code, found = 200, {}
             if fault is None or fault.takes_effect:
                 code, found = api.serve(self.command, path, query, body)

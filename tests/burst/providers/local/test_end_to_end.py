@@ -103,13 +103,13 @@ def near(request: pytest.FixtureRequest) -> Iterator[Near]:
 
 
 def _is_gone(near: Near) -> bool:
-    [key] = near.provider.resources(BURST)
+    (key,) = near.provider.resources(BURST)
     near.provider.delete(key, BURST)
     return near.report()[0] is ResourcePhase.ABSENT
 
 
 def test_a_burst_joins_runs_jobs_and_goes(near: Near) -> None:
-    [key] = near.provider.resources(BURST)
+    (key,) = near.provider.resources(BURST)
     assert near.up() == "near-0"
     near.provider.create(key, "token", BURST)
     until(lambda: near.report() == (ResourcePhase.READY, ""), "its processes", 60)
@@ -128,7 +128,7 @@ def test_a_burst_joins_runs_jobs_and_goes(near: Near) -> None:
 
 def test_nothing_runs_on_where_the_supervisor_was_killed(near: Near) -> None:
     """Neither its brokers, nor a job's processes that have left their session and environment."""
-    [key] = near.provider.resources(BURST)
+    (key,) = near.provider.resources(BURST)
     near.provider.create(key, "token", BURST)
     until(lambda: near.up() == "near-0,burst-0-[0-1]", "its nodes", 60)
     script = 'setsid env -i PATH="$PATH" sleep 1002 & exec sleep 1003'
@@ -162,7 +162,7 @@ def sleeping(pid: int) -> set[int]:
 
 def test_a_burst_ends_when_its_lead_is_gone_for_good(near: Near) -> None:
     """Nobody calls the provider: the followers leave by themselves, and their supervisor with them."""
-    [key] = near.provider.resources(BURST)
+    (key,) = near.provider.resources(BURST)
     near.provider = near.opened(fence=2.0, leave_after=6.0)
     near.provider.create(key, "token", BURST)
     until(lambda: near.up() == "near-0,burst-0-[0-1]", "its nodes", 60)
