@@ -14,7 +14,7 @@ import tarfile
 
 import pytest
 
-from broker_config.settings import ArchiveSettings, BurstCluster, BurstingSettings, Command, RunMode
+from broker_config.settings import ArchiveSettings, Command, RunMode
 from broker_config.settings import BrokerSettings as Settings
 from minicluster.save_restore.state_files import StateFiles
 
@@ -353,28 +353,6 @@ class TestOrder:
         process.terminate()
         _, err = process.communicate(timeout=60)
         assert "the broker ended with 1 before the instance ran; it is started again in 2 s" in err
-
-    @pytest.mark.parametrize(
-        ("failure", "step"),
-        [({"plan": "wait dump"}, ["queue", "stop"]), ({"STUB_SETTLE": "fail"}, ["saving", "fail"])],
-    )
-    def test_queues_of_slots_stay_stopped_after_a_save_that_failed(
-        self, pod, archive, ordered, wait_for, failure, step
-    ):
-        """The dump was not written, or jobs did not come to rest: the local queue is started alone."""
-        bursts = BurstingSettings(clusters=(BurstCluster("burst-0", 2),))
-        settings = Settings("mc", size=2, archive=ArchiveSettings(str(archive)), bursting=bursts)
-        process = ordered(settings=settings, **failure)
-
-        def since():
-            calls = pod.calls()
-            steps = [words[1:3] for words in calls]
-            return calls[steps.index(step) :] if step in steps else []
-
-        wait_for(lambda: ["flux", "queue", "start", "default"] in since())
-        process.terminate()
-        process.communicate(timeout=60)
-        assert ["flux", "queue", "start", "--all"] not in pod.calls()
 
     def test_jobs_that_cannot_be_brought_to_rest_end_the_save(self, pod, archive, ordered, wait_for):
         """The broker runs on, and the queues start."""

@@ -7,8 +7,6 @@ import pytest
 from broker_config import start_script
 from broker_config.settings import BrokerSettings as Settings
 from broker_config.settings import (
-    BurstCluster,
-    BurstingSettings,
     Command,
     HookScripts,
     LoggingSettings,
@@ -219,31 +217,6 @@ class TestInteractive:
         process.terminate()
         process.communicate(timeout=20)
         assert f"-Scontent.restore={pod.directory}/dump.tgz" in pod.call("broker")
-
-    @pytest.mark.parametrize("text", ["", "[queues.debug]\n"])
-    @pytest.mark.parametrize("restored", [False, True])
-    def test_queues_of_slots_stay_stopped(self, pod, wait_for, restored, text):
-        """Those for ordinary jobs are started, one after the other; Flux keeps which were started before."""
-        more = {}
-        if restored:
-            (pod.directory / "dump.tgz").touch()
-            more = {"MINICLUSTER_RESTORE": str(pod.directory / "dump.tgz")}
-        bursts = BurstingSettings(clusters=(BurstCluster("burst-0", 2),))
-        process = pod.popen(Settings("mc", bursting=bursts, broker_toml=text), STUB_PLAN="wait", **more)
-        last = "debug" if text else "default"
-        wait_for(lambda: ["flux", "queue", "start", last] in pod.calls())
-        wait_for((pod.directory / "calls.waiting").exists)
-        process.terminate()
-        process.communicate(timeout=20)
-        orders = [words[2:] for words in pod.calls() if words[:2] == ["flux", "queue"]]
-        stopped = [["stop", "--all"]] if restored else []
-        named = [["start", "debug"]] if text else []
-        assert [words for words in orders if words != ["status"]][: len(stopped + named) + 1] == [
-            *stopped,
-            ["start", "default"],
-            *named,
-        ]
-        assert ["start", "--all"] not in orders
 
 
 class TestStandardInput:
