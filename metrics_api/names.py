@@ -4,6 +4,10 @@ docs/metrics.md is tested against this table, and so are the names in the chart,
 templates/user-roles.yaml reads.
 Totals have no label but `state`. The same metrics by queue begin with `flux_queue_`, by group with
 `flux_group_`, so that no sum counts a job or a node twice. All are gauges.
+
+Totals, and the metrics by group, are about the MiniCluster's own nodes, and jobs for these: they are what its
+size should follow. What begins with `flux_burst_` is about the hosts and queues of its bursts. It is there
+where the document declares any (`flux.bursting`).
 """
 
 from __future__ import annotations
@@ -62,6 +66,11 @@ GROUP_JOBS_PENDING = "flux_group_jobs_pending"
 GROUP_JOBS_RUNNING = "flux_group_jobs_running"
 GROUP_OLDEST_WAIT = "flux_group_oldest_wait_seconds"
 GROUP_DEMAND_CORE_SECONDS = "flux_group_demand_core_seconds"
+BURST_NODES_EXPECTED = "flux_burst_nodes_expected"
+BURST_NODES_UP = "flux_burst_nodes_up"
+BURST_NODES_ALLOCATED = "flux_burst_nodes_allocated"
+BURST_JOBS_PENDING = "flux_burst_jobs_pending"
+BURST_JOBS_RUNNING = "flux_burst_jobs_running"
 
 METRICS = (
     Metric(
@@ -129,6 +138,15 @@ METRICS = (
         "This group's part of the demand in core-seconds.",
         (GROUP,),
     ),
+    Metric(BURST_NODES_EXPECTED, "nodes", "Hosts of bursts that are declared, there or not."),
+    Metric(BURST_NODES_UP, "nodes", "Those of them whose broker is there."),
+    Metric(BURST_NODES_ALLOCATED, "nodes", "Those of them on which a job has something."),
+    Metric(BURST_JOBS_PENDING, "jobs", "Jobs in the queues of bursts that have not started."),
+    Metric(BURST_JOBS_RUNNING, "jobs", "Jobs in these queues that run or are being cleaned up."),
 )
 BY_NAME = {metric.name: metric for metric in METRICS}
 ADDS = {metric.name: metric.adds for metric in METRICS}
+OF_BURSTS = frozenset(
+    (BURST_NODES_EXPECTED, BURST_NODES_UP, BURST_NODES_ALLOCATED, BURST_JOBS_PENDING, BURST_JOBS_RUNNING)
+)
+"""The metrics of bursts: an instance without hosts for them has none of these."""

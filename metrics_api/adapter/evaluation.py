@@ -14,7 +14,7 @@ from metrics_api.answers import bodies, samples
 from metrics_api.answers.bodies import Body, DescribedObject, ExternalValue, Value
 from metrics_api.answers.errors import NotFoundError, UnavailableError
 from metrics_api.answers.queries import APIS, EVERY, DocumentQuery, ExternalQuery, NamespaceQuery
-from metrics_api.names import ADDS
+from metrics_api.names import ADDS, OF_BURSTS
 from minicluster.kube_client.objects import Name
 from minicluster.kube_client.resources import MINICLUSTERS, PODS, SERVICES
 
@@ -96,6 +96,8 @@ class Evaluation:
             chosen = [self._cluster(Name(query.namespace, query.name))]
         _some(chosen, f"no MiniCluster in {query.namespace} matches, or none that does has a queue")
         answers = await self._ask(chosen)
+        if query.name == EVERY:
+            chosen, answers = _with_metric(query.metric, chosen, answers)
         return [
             Value(
                 DescribedObject(MINICLUSTERS.version, MINICLUSTERS.kind, each.name.name, each.name.namespace),
@@ -158,7 +160,7 @@ class Evaluation:
     async def _namespace(self, query: NamespaceQuery) -> Value:
         chosen = self._active(query.namespace)
         _some(chosen, f"there is no MiniCluster with a queue in namespace {query.namespace}")
-        answers = await self._ask(chosen)
+        chosen, answers = _with_metric(query.metric, chosen, await self._ask(chosen))
         values = [
             self._total(each.name, one.reading, query.metric, query.metric_labels)
             for each, one in zip(chosen, answers, strict=True)
@@ -205,6 +207,11 @@ class Evaluation:
 
     async def _answer(self, cluster: ObservedCluster) -> LeadAnswer:
         lead = self._objects.lead(cluster.name)
+        if not cluster.has_lead:
+            raise NotFoundError(
+                f"MiniCluster {cluster.name} has no queue of its own: it joins another's lead broker"
+                " (spec.flux.bursting.leadBroker)"
+            )
         if lead is None:
             stage = f" (it is {cluster.phase})" if cluster.phase else ""
             raise UnavailableError(f"the lead broker of MiniCluster {cluster.name} does not run{stage}")
@@ -215,6 +222,22 @@ class Evaluation:
         suited = " with such labels" if labels else ""
         _some(found, f"the lead broker of MiniCluster {name} tells of no {metric}{suited}")
         return samples.total(found, adds=self._adds[metric])
+
+
+def _with_metric(
+    metric: str, clusters: Sequence[ObservedCluster], answers: Sequence[LeadAnswer]
+) -> tuple[list[ObservedCluster], list[LeadAnswer]]:
+    """Return the MiniClusters that can have this metric, with their answers.
+
+    Metrics of bursts are there only where hosts of bursts are declared.
+    """
+    found = [
+        (each, one)
+        for each, one in zip(clusters, answers, strict=True)
+        if metric not in OF_BURSTS or any(sample.name == metric for sample in one.reading.samples)
+    ]
+    _some(found, f"no MiniCluster declares hosts of bursts (spec.flux.bursting), so none has {metric}")
+    return [each for each, _ in found], [one for _, one in found]
 
 
 def _some(found: Sequence[object], otherwise: str) -> None:

@@ -9,6 +9,7 @@ from minicluster.kube_client.objects import Name
 from minicluster.kube_client.resources import MINICLUSTERS, PODS, SERVICES
 from minicluster.lead_client import broker_pods
 from minicluster.lead_client.broker_pods import Lead
+from minicluster.lead_client.lead_host import has_lead
 from minicluster.plan.constants import LABEL_INSTANCE, Phase
 
 if TYPE_CHECKING:
@@ -29,11 +30,13 @@ class ObservedCluster:
     uid: str
     labels: Mapping[str, str]
     phase: str
+    has_lead: bool = True
+    """Whether it has a lead broker, and so a queue; with a `leadBroker` those are another MiniCluster's."""
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether it has no queue, by the phase in its status."""
-        return self.phase in AT_REST
+        """Whether it has no queue, by its document or by the phase in its status."""
+        return not self.has_lead or self.phase in AT_REST
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,9 @@ class Objects:
         labels = item["metadata"].get("labels") or {}
         if kind == MINICLUSTERS.kind:
             phase = (item.get("status") or {}).get("phase") or ""
-            self.clusters[name] = ObservedCluster(name, item["metadata"]["uid"], labels, phase)
+            self.clusters[name] = ObservedCluster(
+                name, item["metadata"]["uid"], labels, phase, has_lead(item)
+            )
         elif kind == SERVICES.kind and LABEL_INSTANCE in labels:
             self.services[name] = Service(name, Name(name.namespace, labels[LABEL_INSTANCE]), labels)
         elif kind == PODS.kind and broker_pods.is_broker(item):
@@ -125,7 +130,7 @@ class Objects:
         """
         cluster = self.clusters.get(name)
         pods = [each for each in self._own_pods(name) if each.index == 0]
-        if cluster is None or not pods:
+        if cluster is None or not cluster.has_lead or not pods:
             return None
         pod = max(pods, key=lambda each: each.order)
         if not pod.order[0] or pod.phase != "Running" or not pod.address:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from broker_config.formats import job_states
 from metrics_api import names
+from metrics_api.numbers.bursting import divided
 from metrics_api.numbers.demand import demand, demand_alone
 from metrics_api.numbers.layout import layout
 from metrics_api.numbers.records import Counts, Hold, Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from metrics_api.numbers.records import AllocatedJob, NodeState, PendingGroup, Snapshot
 
@@ -22,14 +23,18 @@ _T = TypeVar("_T")
 
 def samples(snapshot: Snapshot, now: float) -> list[Sample]:
     """Return all samples of a snapshot; `now` is the time in seconds, by the clock of its job events."""
-    snapshot = _judged(snapshot)
+    parts = divided(snapshot)
+    local = _judged(parts.local)
+    burst = _judged(parts.burst) if parts.burst else None
     return [
-        *_demand(snapshot),
-        *_nodes(snapshot),
-        *_jobs(snapshot),
-        *_waits(snapshot.pending, now),
-        *(each for name, part in _queues(snapshot) for each in _queue(part, name, now)),
-        *(each for group in _groups(snapshot) for each in _group(*group, now)),
+        *_demand(local),
+        *_nodes(local),
+        *_jobs(local),
+        *_waits(local.pending, now),
+        *(each for name, part in _queues(local) for each in _queue(part, name, demand_alone(part), now)),
+        *(_burst_queues(burst, parts.queues, now) if burst else ()),
+        *(each for group in _groups(local) for each in _group(*group, now)),
+        *(_burst(burst) if burst else ()),
     ]
 
 
@@ -124,11 +129,11 @@ def _divided(found: Iterable[_T], key: Callable[[_T], str]) -> dict[str, list[_T
     return parts
 
 
-def _queue(part: Snapshot, queue: str, now: float) -> Iterator[Sample]:
+def _queue(part: Snapshot, queue: str, demanded: int, now: float) -> Iterator[Sample]:
     label = {names.QUEUE: queue}
     states, pending = part.counts.states, part.pending
     wait, work = _wait_and_work(pending, now)
-    yield Sample(names.QUEUE_NODES_DEMANDED, demand_alone(part), label)
+    yield Sample(names.QUEUE_NODES_DEMANDED, demanded, label)
     for state in job_states.STATES:
         yield Sample(names.QUEUE_JOBS, states.get(state, 0), {**label, names.STATE: state})
     yield Sample(names.QUEUE_JOBS_PENDING, _sum(states, job_states.PENDING_STATES), label)
@@ -157,3 +162,19 @@ def _group(
     yield Sample(names.GROUP_JOBS_RUNNING, len(running), label)
     yield Sample(names.GROUP_OLDEST_WAIT, wait, label)
     yield Sample(names.GROUP_DEMAND_CORE_SECONDS, work, label)
+
+
+def _burst_queues(burst: Snapshot, queues: Collection[str], now: float) -> Iterator[Sample]:
+    """Yield the samples of the queues of bursts, whose jobs demand none of the MiniCluster's own nodes."""
+    for name, part in _queues(burst):
+        if name in queues:
+            yield from _queue(part, name, 0, now)
+
+
+def _burst(burst: Snapshot) -> Iterator[Sample]:
+    states = burst.counts.states
+    yield Sample(names.BURST_NODES_EXPECTED, len(burst.nodes))
+    yield Sample(names.BURST_NODES_UP, sum(node.up for node in burst.nodes))
+    yield Sample(names.BURST_NODES_ALLOCATED, len({r for job in burst.running for r, _, _ in job.allocation}))
+    yield Sample(names.BURST_JOBS_PENDING, _sum(states, job_states.PENDING_STATES))
+    yield Sample(names.BURST_JOBS_RUNNING, _sum(states, job_states.RUNNING_STATES))

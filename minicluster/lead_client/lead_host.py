@@ -8,6 +8,12 @@ if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
 
 
+def has_lead(item: Object) -> bool:
+    """Whether one of a MiniCluster's own brokers leads: with a `leadBroker` all of them follow another's."""
+    flux = (item.get("spec") or {}).get("flux") or {}
+    return not ((flux.get("bursting") or {}).get("leadBroker") or {}).get("address")
+
+
 def lead_host(item: Object) -> str:
     """Return the DNS name of the lead's pod; empty where there is none.
 
@@ -17,8 +23,7 @@ def lead_host(item: Object) -> str:
     """
     spec, metadata = item.get("spec") or {}, item["metadata"]
     flux = spec.get("flux") or {}
-    lead = ((flux.get("bursting") or {}).get("leadBroker") or {}).get("address")
-    if lead:
+    if not has_lead(item):
         return ""
     name = str(metadata["name"])
     service = (spec.get("network") or {}).get("headlessName") or name

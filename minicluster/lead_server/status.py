@@ -8,7 +8,7 @@ from broker_config.formats import idset, resource_set
 from broker_config.formats.jobspec import user_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
     from typing import Any
 
     from minicluster.broker_link.link import JSON
@@ -40,14 +40,14 @@ def meet(left: str, right: str) -> bool:
     return bool(_common(left, right))
 
 
-def halted(queues: Mapping[str, JSON]) -> list[str]:
-    """Return which queues start no jobs, and why.
+def halted(queues: Mapping[str, JSON], of_bursts: Container[str] = ()) -> list[str]:
+    """Return which queues start no jobs, and why; not those `of_bursts`, which are stopped most of the time.
 
     `queues` has the answers to job-manager.queue-status by queue; the key "" is the queue without a name.
     """
     alike: dict[str, list[str]] = {}
     for name, answer in queues.items():
-        if answer.get("start") is False:
+        if answer.get("start") is False and name not in of_bursts:
             alike.setdefault(str(answer.get("stop_reason") or "stopped"), []).append(name)
     found = (why if names == [""] else f"queue {', '.join(names)}: {why}" for why, names in alike.items())
     return [each[:MAX_PROBLEM_LENGTH] for each in found][:MAX_PROBLEMS]
@@ -69,10 +69,16 @@ def is_main(jobspec: Any) -> bool:
     return isinstance(ours, dict) and ours.get("main") is True
 
 
-def troubles(rejected_peers: Iterable[str], health: JSON, hosts: Sequence[str]) -> list[str]:
-    """Return why brokers have not joined or were lost: rejected peers, then overlay.health, newest first."""
+def troubles(
+    rejected_peers: Iterable[str], health: JSON, hosts: Sequence[str], of_bursts: Container[int] = ()
+) -> list[str]:
+    """Return why brokers have not joined or were lost: rejected peers, then overlay.health, newest first.
+
+    Ranks `of_bursts` come and go: their loss is not told here.
+    """
+    children = (each for each in health.get("children", ()) if each.get("rank") not in of_bursts)
     absent = sorted(
-        (child for child in health.get("children", ()) if child.get("error")),
+        (child for child in children if child.get("error")),
         key=lambda child: float(child["duration"]),
     )
     lost = (f"{hosts[child['rank']]}: {child['status']}: {child['error']}" for child in absent)

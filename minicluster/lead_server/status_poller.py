@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from broker_config.formats import broker_state, hostlist
 from broker_config.formats.jobid import f58plain
 from minicluster import __version__
-from minicluster.broker_link import queues
+from minicluster.broker_link import burst_ranks, queues
 from minicluster.broker_link.errors import Refused
 from minicluster.broker_link.link_loop import LinkLoop
 from minicluster.lead_server import status
@@ -68,6 +68,7 @@ class Follower(threading.Thread):
         self._history_over = False
         self._eager = False
         self._hosts: list[str] = []
+        self._burst_ranks = burst_ranks.Reader()
 
     def wake(self) -> None:
         """Have a newer sample made."""
@@ -120,7 +121,9 @@ class Follower(threading.Thread):
     def _sample(self, link: LeadLink) -> JSON:
         self._seek_main(link)
         self._ask_further(link)
-        drains = status.drains(_asked(link, "resource.status"))
+        resource = _asked(link, "resource.status")
+        bursts = self._burst_ranks.read(resource.get("R"))
+        drains = status.drains(resource)
         # From the scheduler itself, where it answers: a rank that it knows to be drained and that is not busy
         # stays idle; before it knows, an allocation may be on its way.
         resources = _asked(link, "sched.resource-status") or _asked(link, "resource.sched-status")
@@ -135,17 +138,19 @@ class Follower(threading.Thread):
             "running": self._running,
             "jobid": f58plain(self._main) if self._main else "",
             "queue_policy": self._policy,
-            "troubles": status.troubles(self._rejected_peers, _asked(link, "overlay.health"), self._hosts),
-            "halted": self._halted(link),
+            "troubles": status.troubles(
+                self._rejected_peers, _asked(link, "overlay.health"), self._hosts, bursts.ranks
+            ),
+            "halted": self._halted(link, bursts.queues),
             "saving": self._state_files.saving(),
             "kept": self._state_files.kept(),
         }
         return {**seen, "online": self._online}  # it may have been pushed meanwhile
 
-    def _halted(self, link: BrokerLink) -> list[str]:
+    def _halted(self, link: BrokerLink, of_bursts: frozenset[str]) -> list[str]:
         if not self._running or self._over or self._state_files.queues_are_due():
             return []  # queues start with the instance's work, and stop with it
-        return status.halted(queues.statuses(partial(_asked, link)))
+        return status.halted(queues.statuses(partial(_asked, link)), of_bursts)
 
     def _ask_further(self, link: LeadLink) -> None:
         """Read the queue policy and the rejected peers; where the broker refuses, the last values stay."""

@@ -15,6 +15,7 @@ from minicluster.kube_client import objects
 from minicluster.kube_client.objects import Name, ObjectReference, name_of
 from minicluster.kube_client.resources import JOBS, PODS
 from minicluster.lead_client import broker_pods
+from minicluster.lead_client.lead_host import has_lead
 from minicluster.operator import observation, shared_flux_files
 from minicluster.operator.dependents import Dependents, applied_job
 from minicluster.operator.index import Conflicts, Index, LeadAnswers
@@ -158,7 +159,8 @@ class Cache:
         if job is None or job.owner_uid != uid:
             return OwnPods(uid, {})
         own, report = OwnJob(name.name, job.uid), self.dependents.job_of(name)
-        return OwnPods(uid, self.pods.of_job(name, job.uid), own, report)
+        leads = cluster is not None and has_lead(cluster)
+        return OwnPods(uid, self.pods.of_job(name, job.uid), own, report, leads)
 
     def warn(self, name: Name, warning: PodWarning | None) -> bool:
         """Take in a warning Event of a pod or Job, None: there is none; return whether that is news."""

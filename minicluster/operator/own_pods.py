@@ -27,11 +27,13 @@ class OwnPods:
     job: OwnJob | None = None
     report: JobReport | None = None
     """What the Job reports."""
+    has_lead: bool = True
+    """Whether one of them leads; with a `leadBroker` all follow."""
 
     @property
     def lead(self) -> Lead | None:
         """Return the lead broker if its pod runs and is not being deleted."""
-        pod = self.by_index.get(0)
+        pod = self.by_index.get(0) if self.has_lead else None
         if pod is None or not pod.stays or not pod.report.address or pod.report.phase != "Running":
             return None
         return Lead(self.cluster_uid, pod.uid, pod.report.address)

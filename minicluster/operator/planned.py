@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from minicluster import document
 from minicluster import plan as planning
 from minicluster.operator import observation
 from minicluster.plan.objects import shared_flux_files
@@ -28,7 +29,7 @@ class Subject(NamedTuple):
     unwanted: tuple[ObjectKey, ...]
     """The objects that it does not ask for: such objects never conflict."""
     lead_hosts: tuple[str, ...]
-    """The lead's DNS names, for its certificate."""
+    """The lead's DNS names, for its certificate; none where another MiniCluster's broker leads."""
 
 
 class BuildInputs(NamedTuple):
@@ -81,7 +82,7 @@ def subject(cluster: MiniCluster) -> Subject:
         cluster.metadata.uid,
         planning.secret_key(cluster),
         planning.unwanted(cluster),
-        planning.lead_hosts(cluster),
+        () if document.bursts_out(cluster.spec) else planning.lead_hosts(cluster),
     )
 
 

@@ -210,7 +210,8 @@ class Reconciler:
         """Return the plan; its objects have their digests, or are digest stubs if all are as applied."""
         with self._meter.step("decide"):
             site, now = self._options.site, self._options.now()
-            made = observed.find(read.subject.secret) and not token_secret.is_due(observed, site)
+            tokens_are_due = read.subject.lead_hosts and token_secret.is_due(observed, site)
+            made = observed.find(read.subject.secret) and not tokens_are_due
             keys = None if made else self._options.fresh_keys(read.subject)
             standing = self._built.get(name)
             if standing and not self._applier.stand(name, read.subject.uid, standing.stubs()):

@@ -12,6 +12,7 @@ from minicluster.plan.lifecycle import deletion, saving, shrinking
 from minicluster.plan.objects import (
     autoscaler,
     curve_secret,
+    followers,
     job,
     objects,
     shared_flux_files,
@@ -92,7 +93,7 @@ def _planned(
     now: datetime,
     build: Build,
 ) -> Plan:
-    cluster = release_0_1_0.migrated(cluster)
+    cluster, site = release_0_1_0.migrated(cluster), followers.site_of(cluster, site)
     if cluster.spec.managed_by or cluster.metadata.deletion_timestamp:
         return deletion.plan(cluster, observed, site, now)
     try:

@@ -90,8 +90,13 @@ def bounds(cluster: MiniCluster, wanted: Autoscaling) -> tuple[int, int]:
 
 
 def wanted_by(cluster: MiniCluster, *, suspended: bool) -> Autoscaling | None:
-    """Return the document's autoscaling; None where there is to be no autoscaler now."""
-    return None if suspended or cluster.spec.suspend else cluster.spec.autoscaling
+    """Return the document's autoscaling; None where there is to be no autoscaler now.
+
+    Followers have no queue of their own, by which their number could be decided.
+    """
+    if suspended or cluster.spec.suspend or document.bursts_out(cluster.spec):
+        return None
+    return cluster.spec.autoscaling
 
 
 def key(cluster: MiniCluster) -> ObjectKey:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minicluster import document
 from minicluster.plan.constants import (
     LABEL_NAME,
     LABEL_NAMESPACE_NAME,
@@ -83,10 +84,16 @@ def _ports(containers: Iterable[Container]) -> set[int]:
 def _metrics_ports(cluster: MiniCluster, site: Site) -> set[int]:
     """Return the port for metrics, open to all: a Prometheus or the API server needs a certificate."""
     scaling = cluster.spec.autoscaling
-    return {site.lead_api_port} if scaling is not None and scaling.tls_secret else set()
+    served = scaling is not None and scaling.tls_secret and not document.bursts_out(cluster.spec)
+    return {site.lead_api_port} if served else set()
 
 
 def _burst_ports(cluster: MiniCluster) -> set[int]:
-    """Return the ports for remote brokers from outside of the cluster; the certificate admits them."""
+    """Return the ports for remote brokers from outside of the cluster; the certificate admits them.
+
+    Followers connect, and are not connected to. A service that manages bursts opens the port itself, to each
+    burst's addresses and for as long as it lasts.
+    """
     bursting = cluster.spec.flux.bursting
-    return {cluster.spec.network.port} if bursting.hostlist or bursting.clusters else set()
+    joinable = not document.bursts_out(cluster.spec) and getattr(cluster.spec, "bursting", None) is None
+    return {cluster.spec.network.port} if joinable and (bursting.hostlist or bursting.clusters) else set()

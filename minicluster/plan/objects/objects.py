@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minicluster import document
 from minicluster.plan.objects import (
     autoscaler,
     broker_service,
     config_map,
     disruption_budget,
+    followers,
     job,
     names,
     network_policies,
@@ -42,6 +44,9 @@ def build(
     `pods` is the Job's number of pods, `job_suspended` whether it is suspended; None: as in the document.
     `mounts_flux_files`: whether its pods mount those of the namespace; None: as those of a new Job.
     """
+    site = followers.site_of(cluster, site)
+    follows = document.bursts_out(cluster.spec)
+    has_names = not follows or followers.need_names(cluster, site)
     if mounts_flux_files is None:
         mounts_flux_files = shared_flux_files.are_mounted(site, None)
     scaling = autoscaler.wanted_by(cluster, suspended=suspended)
@@ -49,10 +54,10 @@ def build(
     return (
         *([_flux_files(cluster, site)] if mounts_flux_files else []),
         config_map.build(cluster, site, with_zips=not mounts_flux_files),
-        broker_service.build(cluster, site),
+        *([broker_service.build(cluster, site)] if has_names else []),
         *sidecar_services.build(cluster, site),
         *network_policies.build(cluster, site),
-        disruption_budget.build(cluster, site),
+        *([] if follows else [disruption_budget.build(cluster, site)]),
         *services,
         job.build(
             cluster,

@@ -9,7 +9,7 @@ import yaml
 from broker_config.errors import BrokerConfigError
 from broker_config.formats.errors import ParseError
 from minicluster.plan.errors import UnplannableError, unplannable
-from minicluster.plan.objects import curve_secret, job, objects
+from minicluster.plan.objects import curve_secret, followers, job, objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,6 +31,7 @@ def render(
     UnplannableError where the document asks for too much, and BrokerConfigError or ParseError for what only
     shows when the brokers' files are written, such as two hosts of one name.
     """
+    site = followers.site_of(cluster, site)
     with unplannable():
         files = curve_secret.files(cluster, site, keys) if with_secrets else {}
         secret = curve_secret.build(cluster, site, files)

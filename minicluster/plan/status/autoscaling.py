@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minicluster import document
 from minicluster.plan.constants import Reason
 from minicluster.plan.objects import autoscaler
 from minicluster.plan.status.condition_value import ConditionValue
@@ -18,6 +19,9 @@ def condition(state: ReconcileState) -> ConditionValue | None:
         return None
     if state.ended:
         return ConditionValue("False", Reason.FINISHED, "the MiniCluster has ended")
+    if document.bursts_out(state.cluster.spec):
+        why = "the size is left alone: followers of another lead have no queue of their own"
+        return ConditionValue("False", Reason.HELD_BACK, why)
     wanted = autoscaler.wanted_by(state.cluster, suspended=state.suspended)
     if wanted is None:
         return ConditionValue(

@@ -11,6 +11,7 @@ from minicluster.plan.objects import autoscaler
 from minicluster.plan.status import (
     autoscaling,
     broker_readiness,
+    following,
     image_pulls,
     last_report,
     lead_loss,
@@ -165,8 +166,11 @@ def _pods_scheduled(state: ReconcileState, now: datetime) -> ConditionValue:
 
 
 def _brokers_ready(state: ReconcileState, progress: ProgressRecords) -> ConditionValue:
+    early = _no_pods(state)
+    if early or following.follows(state):
+        return early or following.brokers_ready(state, _stuck_pod(state))
     restarted = node_loss.sentence(progress.node_loss, progress.restarted_jobs)
-    return _no_pods(state) or broker_readiness.brokers_ready(state, restarted)
+    return broker_readiness.brokers_ready(state, restarted)
 
 
 def _stuck_pod(state: ReconcileState) -> str:
@@ -182,6 +186,8 @@ def _running(state: ReconcileState, loss: LeadLoss | None) -> ConditionValue:
     early = _no_pods(state)
     if early:
         return early
+    if following.follows(state):
+        return following.running(state, _stuck_pod(state))
     if state.brokers is None:
         last = last_report.condition(state, ConditionType.RUNNING)
         return unchanged(last) if last else _pods_running(state, loss)
@@ -245,7 +251,9 @@ def _no_pods(state: ReconcileState) -> ConditionValue | None:
 
 def _succeeded(state: ReconcileState) -> ConditionValue:
     if state.outcome is Completion.SUCCEEDED:
-        return ConditionValue("True", Reason.COMMAND_SUCCEEDED, "the main command ended with exit code 0")
+        command = "the main command ended with exit code 0"
+        ended = "the brokers left their lead" if following.follows(state) else command
+        return ConditionValue("True", Reason.COMMAND_SUCCEEDED, ended)
     if state.outcome is Completion.FAILED:
         return ConditionValue("False", Reason.FINISHED, "the MiniCluster has failed")
     return _not_finished()

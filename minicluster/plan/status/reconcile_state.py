@@ -7,6 +7,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from minicluster import document
 from minicluster.plan.constants import ConditionType
 from minicluster.plan.objects import job, names
 
@@ -76,7 +77,9 @@ class ReconcileState:
 
     @property
     def lead(self) -> PodReport | None:
-        """The lead broker's pod; None where there is none."""
+        """The lead broker's pod; None where there is none, or all follow another MiniCluster's."""
+        if document.bursts_out(self.cluster.spec):
+            return None
         return next((pod for pod in self.observed.pods if pod.index == 0), None)
 
     @cached_property

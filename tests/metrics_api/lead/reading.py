@@ -44,7 +44,7 @@ class Reader:
 
         try:
             return dict(until(found, f"{wanted}"))
-        except AssertionError as error:
+        except (AssertionError, TimeoutError) as error:
             raise AssertionError(f"{error}; last was {self.values()}") from None
 
     def values(self) -> dict[str, float]:

@@ -85,13 +85,15 @@ def test_value(name: str, labels: dict[str, str], wanted: float) -> None:
 
 
 def test_every_metric_has_a_case() -> None:
-    assert {name for name, _, _ in CASES} == set(names.BY_NAME)
+    """Those of bursts are in test_bursting."""
+    assert {name for name, _, _ in CASES} == set(names.BY_NAME) - names.OF_BURSTS
 
 
 def test_every_metric_is_there_also_where_nothing_is() -> None:
-    """An idle instance has zeros, and names its one queue; only groups come with their jobs."""
+    """An idle instance has zeros, and names its one queue; groups come with their jobs, bursts with slots."""
     found = {each.name for each in samples(world(), NOW)}
-    assert set(names.BY_NAME) - found == {n for n in names.BY_NAME if n.startswith("flux_group_")}
+    by_group = {name for name in names.BY_NAME if name.startswith("flux_group_")}
+    assert set(names.BY_NAME) - found == by_group | names.OF_BURSTS
     assert value(names.QUEUE_JOBS_PENDING, world(), queue="default") == 0
 
 
