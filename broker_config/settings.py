@@ -8,9 +8,10 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from broker_config import burst_slots, own_toml
+from broker_config import burst_slots, own_toml, tree
 from broker_config.burst_slots import HostSlot
 from broker_config.errors import SettingsError
+from broker_config.formats import host_ranges as ranges
 from broker_config.formats import hostlist
 
 if TYPE_CHECKING:
@@ -312,6 +313,17 @@ class BrokerSettings:
             raise SettingsError(f"{count} hosts, remote ones included; allowed are {hostlist.MAX_HOSTS}")
         burst = (host for each in self.bursting.clusters for host in _numbered(each.name, each.size))
         return (*self._own_hosts, *burst)
+
+    @property
+    def tree(self) -> str:
+        """How brokers are connected (tbon.topo), empty: as by default.
+
+        Where brokers come from elsewhere, all connect to the lead, which they can reach, unless it is set.
+        """
+        hosts = ranges.total(self.host_ranges)
+        if self.topology or not self.bursting.joins or tree.is_flat("", hosts):
+            return self.topology
+        return tree.flat(hosts)
 
     @property
     def slots(self) -> tuple[HostSlot, ...]:

@@ -183,7 +183,7 @@ def _broker_options(settings: BrokerSettings) -> list[str]:
         "log-stderr-level": "0" if logging.quiet else str(logging.level),
         "broker.quorum": str(settings.quorum or settings.size),
         "tbon.connect_timeout": settings.connect_timeout,
-        "tbon.topo": settings.topology,
+        "tbon.topo": settings.tree,
         "tbon.zmqdebug": "1" if logging.zeromq else "",
     }
     return [f"-S{name}={value}" for name, value in attributes.items() if value]

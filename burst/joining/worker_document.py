@@ -7,11 +7,11 @@ refused.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from broker_config import tree
 from burst.errors import CallInvalid
 from minicluster import document
 from minicluster.document import (
@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 
     from burst.joining.records import JoinSettings
     from minicluster.document import Commands, FluxSpec, PodSpec
-
-FANOUT = 32
-"""How many followers each broker of Flux has by default (flux-broker-attributes(7), tbon.topo)."""
-_KARY = re.compile(r"kary:(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +131,11 @@ def _slot_problems(join: JoinSettings) -> Iterator[str]:
         yield f"flux.bursting.clusters has no {join.slot}, but {', '.join(slots) or 'nothing'}"
     hosts = max_size(cluster) + sum(slots.values())
     topology = cluster.spec.flux.topology
-    found = _KARY.fullmatch(topology)
-    fanout = int(found[1]) if found else FANOUT if not topology else 0
-    if hosts - 1 > fanout:
-        has = f"flux.topology {topology!r}" if topology else f"at most {FANOUT} followers of each broker"
+    if topology and not tree.is_flat(topology, hosts):
         yield (
-            f"it has {hosts} hosts, and {has}: some brokers would have to reach others than the lead, which"
-            f" cannot be reached from there; right would be flux.topology: kary:{hosts}"
+            f"it has {hosts} hosts, and flux.topology {topology!r}: some brokers would have to reach others"
+            " than the lead, which cannot be reached from there; right would be flux.topology:"
+            f" {tree.flat(hosts)}"
         )
 
 

@@ -79,9 +79,7 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
 
       minicluster submit mc --cc 0-9 --output 'run-{cc}.log' -t 10 ./a.out --seed {cc}
 
-      minicluster submit mc --burstable -N 8 -t 30 ./a.out
-
-      minicluster submit mc --on kubernetes --namespace research --watch -- hostname
+      minicluster submit mc --on kubernetes --namespace research --burstable -t 30 --watch -- hostname
     """
     from minicluster.cli import job_requests as requests
     from minicluster.instance.records import JobRequest
@@ -97,8 +95,8 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
     job = requests.whole_nodes(ctx, replace(job, script=text(command[0]))) if batch else job
     _warn(requests.notices(job, {"--output": output, "--error": error}, base))
     base = _whole_environment(backend, name) if base is None and (env or cc) else base
-    jobs = list(requests.copies(job, env or (), requests.ids(cc), base))
-    raise typer.Exit(_send(backend, name, jobs, AfterSubmission(wait or watch, watch, quiet)))
+    jobs = requests.copies(job, env or (), requests.ids(cc), base)
+    raise typer.Exit(_send(backend, name, list(jobs), AfterSubmission(wait or watch, watch, quiet)))
 
 
 def _warn(notices: Iterable[str]) -> None:

@@ -117,15 +117,16 @@ def test_a_default_queue_of_the_users_own_stays():
 
 
 def test_managed_bursts_are_routed_at_submission():
-    """Before the queue's constraint is written; the validator of a scheduler of ours stays."""
+    """Before the queue's constraint is written. What no node can run is refused: it would wait for ever."""
     found = rendered(managed=True, scheduler=SchedulerSettings("minicluster/easy"))
     assert found["ingest"] == {
-        "validator": {"plugins": ["jobspec", "feasibility"]},
+        **VALIDATOR,
         "frobnicator": {"plugins": ["defaults", PLUGIN, "constraints"]},
     }
     assert found["minicluster"]["bursting"] == {"slots": ["burst-0", "big"]}
 
 
+VALIDATOR = {"validator": {"plugins": ["jobspec", "feasibility"]}}
 ROUTED = {
     "others": ('["defaults", "/x.py", "constraints"]', ["defaults", "/x.py", PLUGIN, "constraints"]),
     "no constraints": ('["/x.py"]', ["/x.py", PLUGIN]),
@@ -138,13 +139,14 @@ ROUTED = {
 def test_routing_stays_among_a_frobnicators_own_plugins(text, expected):
     """Without it jobs that ask for a burst would be refused."""
     found = rendered(f"[ingest.frobnicator]\nplugins = {text}\n[ingest.batch]\nx = 1", managed=True)
-    assert found["ingest"] == {"frobnicator": {"plugins": expected}, "batch": {"x": 1}}
+    assert found["ingest"] == {"frobnicator": {"plugins": expected}, "batch": {"x": 1}, **VALIDATOR}
 
 
 def test_other_tables_of_ingest_change_no_routing():
     """They are merged."""
     found = rendered("[ingest]\nbatch-count = 5", managed=True)["ingest"]
-    assert found == {"batch-count": 5, "frobnicator": {"plugins": ["defaults", PLUGIN, "constraints"]}}
+    plugins = ["defaults", PLUGIN, "constraints"]
+    assert found == {"batch-count": 5, "frobnicator": {"plugins": plugins}, **VALIDATOR}
 
 
 def test_only_ordinary_ones_are_started():

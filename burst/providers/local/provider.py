@@ -30,7 +30,7 @@ from minicluster.local.state_directory import ClusterDirectory
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from burst.providers.local.kind import LocalSettings
+    from burst.providers.local.settings import LocalSettings
     from burst.providers.plugins import ProviderContext
     from burst.providers.provider import WantedBurst
 

@@ -6,11 +6,10 @@ by its queue. Nobody connects to followers, but for each other.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from broker_config import broker_toml
+from broker_config import broker_toml, tree
 from broker_config.formats import host_ranges
 from minicluster import document
 from minicluster.plan.objects.settings import broker_settings
@@ -18,10 +17,6 @@ from minicluster.plan.objects.settings import broker_settings
 if TYPE_CHECKING:
     from minicluster.document import MiniCluster
     from minicluster.plan.records import Site
-
-FANOUT = 32
-"""How many brokers connect to one by default (flux-broker-attributes(7), tbon.topo)."""
-_KARY = re.compile(r"kary:(\d+)")
 
 
 def site_of(cluster: MiniCluster, site: Site) -> Site:
@@ -34,16 +29,11 @@ def site_of(cluster: MiniCluster, site: Site) -> Site:
 def need_names(cluster: MiniCluster, site: Site) -> bool:
     """Whether followers may connect to one another by their names: not if all connect to the lead.
 
-    By default that is so up to FANOUT followers, those of the lead's MiniCluster among them. A topology that
-    is no `kary:N`, or a whole broker.toml of the user's, may be anything.
+    By default all do. A topology that is no `kary:N`, or a whole broker.toml of the user's, may be anything.
     """
     if cluster.spec.flux.minimal_service:
         return False  # that Service names a lead, and no other broker
     settings = broker_settings(cluster, site)
     if broker_toml.replaces(settings):
         return True
-    found = _KARY.fullmatch(settings.topology or f"kary:{FANOUT}")
-    if found is None:
-        return True
-    fanout = int(found[1])
-    return bool(fanout) and host_ranges.total(settings.host_ranges) > fanout + 1
+    return not tree.is_flat(settings.tree, host_ranges.total(settings.host_ranges))

@@ -123,7 +123,7 @@ def test_every_object_and_pod_has_the_burst_and_its_maker(name: str) -> None:
 def test_brokers_are_the_slots_hosts_behind_those_of_the_lead() -> None:
     made = objects(near())
     toml = made["ConfigMap"]["data"]["broker.toml"]
-    assert '{ host = "192.0.2.7", bind = "tcp://*:%p", connect = "tcp://192.0.2.7:30123" }' in toml
+    assert '{ host = "near-0", bind = "tcp://*:%p", connect = "tcp://192.0.2.7:30123" }' in toml
     assert '{ host = "near-[1-3],burst-0-[0-7],burst-1-[0-1]" }' in toml
     [container] = made["Job"]["spec"]["template"]["spec"]["containers"]
     values = {each["name"]: each.get("value") for each in container["env"]}
@@ -175,8 +175,8 @@ PROBLEMS = {
         "flux.bursting.hostlist names hosts, and no slots; right would be flux.bursting.clusters",
     ),
     "fanout": (
-        near(maxSize=30),
-        f"it has 40 hosts, and at most 32 followers of each broker: {REACH} kary:40",
+        near(maxSize=30, flux={**SPEC["flux"], "topology": "kary:32"}),
+        f"it has 40 hosts, and flux.topology 'kary:32': {REACH} kary:40",
     ),
     "topology": (
         with_flux(topology="binomial"),

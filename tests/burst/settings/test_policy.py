@@ -44,7 +44,7 @@ SELECTIONS = {
     "at once": ({"afterSeconds": 0}, BurstSelection(after=0.0)),
     "all else": (
         {"neverFits": False, "users": ["ada"], "assumeSeconds": 60},
-        BurstSelection("b", 600.0, never_fits=False, users=frozenset({"ada"}), assume=60.0),
+        BurstSelection(600.0, never_fits=False, users=frozenset({"ada"}), assume=60.0),
     ),
 }
 

@@ -145,22 +145,78 @@ certificate() {
         die "cannot copy the CURVE certificate to $target: its directory must be writable by uid $(id -u)"
 }
 
+# Whether this follower may lose its lead for good, as one of a burst does.
+fenced() {
+    [ "$role" = follower ] && [ -n "${MINICLUSTER_FENCE-}${MINICLUSTER_LEAVE_AFTER-}" ]
+}
+
+# Starts what watches over the broker (minicluster/fence), and waits until it does: no broker runs without it.
+guard() {
+    rm -f -- "$run/watching" "$run/unwatched" "$run/broker"
+    watch &
+    guard=$!
+    until [ -e "$run/watching" ]; do
+        [ ! -e "$run/unwatched" ] || die "the fence cannot be started, see above: the broker is not started without it"
+        sleep 0.05
+    done
+}
+
+# Waits until nothing is left of what the broker had started.
+unguard() {
+    while kill -0 "$guard" 2>/dev/null; do wait "$guard"; done
+    [ ! -e "$run/unwatched" ] || die "the fence could not be started again, see above: the broker was killed"
+}
+
+# The fence, started again whenever it fails. It ends with 0 when nothing is left of the broker.
+watch() {
+    trap - EXIT TERM INT HUP
+    trap '' PIPE # who reads the messages may be gone; what is left of the broker is not to stay
+    failures=0
+    until fence $$ "$run" "$uri" "${MINICLUSTER_FENCE:-0}" "${MINICLUSTER_LEAVE_AFTER:-0}"; do
+        failures=$((failures + 1))
+        [ ! -e "$run/watching" ] || [ ! -e "$run/broker" ] || failures=1
+        rm -f -- "$run/watching"
+        if [ "$failures" -ge 3 ]; then
+            : >"$run/unwatched"
+            [ ! -e "$run/broker" ] || kill -KILL "$(cat "$run/broker")" 2>/dev/null
+            return
+        fi
+        warn "the fence failed; it is started again"
+        sleep 0.5
+    done
+}
+
+fence() {
+    if embedded; then
+        flux minicluster-fence "$@"
+    else
+        flux python -c 'import sys
+sys.path.insert(0, sys.argv.pop(1))
+from minicluster.fence.flux_command import main
+sys.exit(main(sys.argv[1:]))' "$config/flux_modules.zip" "$@"
+    fi
+}
+
 # Runs the broker with "$@" added to its options; leaves its exit code in $code.
 run_broker() {
     rm -rf -- "$run/flux" "$run/local"
     mkdir -m 700 -- "$run/flux" || die "cannot make $run/flux: is the volume of $run writable, with room left?"
     starting=yes fatal=''
+    ! fenced || guard
     # A background process reads /dev/null unless its standard input is handed over explicitly.
     exec 3<&0
     flux broker -c "$config/broker.toml" \
         -Srundir="$run/flux" -Sstatedir="$state" -Slocal-uri="$uri" \
         -Shostname="${MINICLUSTER_HOST:-mc-$index}" \
         -Slog-stderr-mode=local -Slog-stderr-level=6 -Sbroker.quorum=2 -Stbon.connect_timeout=5s "$@" <&3 3<&- &
-    broker=$! starting=''
+    broker=$!
+    ! fenced || { printf '%s\n' "$broker" >"$run/broker.new" && mv -- "$run/broker.new" "$run/broker"; }
+    starting=''
     exec 3<&-
     [ -z "$signal" ] || on_signal "$signal"
     await_broker
     broker=''
+    ! fenced || unguard
     [ "$code" -eq 0 ] || [ -n "$signal$ordered" ] || [ -s "$run/exit-code" ] || check_flux
 }
 
@@ -311,8 +367,29 @@ restorable() {
     [ -n "$(ls -A -- "$state" 2>/dev/null)" ] || : >"$state/restoring"
 }
 
+# How long this follower may be without its lead, where it may lose it for good: in whole seconds, empty for ever.
+limits() {
+    for limit in "MINICLUSTER_FENCE=${MINICLUSTER_FENCE-}" "MINICLUSTER_LEAVE_AFTER=${MINICLUSTER_LEAVE_AFTER-}"; do
+        case ${limit#*=} in
+            0* | *[!0-9]*) die "$limit: a whole number of seconds, 1 or more, is right" ;;
+        esac
+    done
+    now >"$run/answered" || die "cannot write to $run: is its volume writable, with room left?"
+}
+
+# Ends for good where the lead has not answered for so long; the fence notes in $run/answered when it did.
+leave_for_good() {
+    [ -n "${MINICLUSTER_LEAVE_AFTER-}" ] || return 0
+    read -r answered <"$run/answered"
+    if [ $(($(now) - answered)) -ge "${MINICLUSTER_LEAVE_AFTER}00" ]; then
+        warn "no lead for $MINICLUSTER_LEAVE_AFTER s: this follower leaves for good"
+        finish "$INSTANCE_ENDED"
+    fi
+}
+
 follower() {
     delay=1
+    limits
     while :; do
         uptime=$(now)
         run_broker
@@ -321,9 +398,11 @@ follower() {
             say "the lead ended the instance"
             finish "$INSTANCE_ENDED"
         fi
+        leave_for_good
         [ $(($(now) - uptime)) -lt 6000 ] || delay=1
         warn "the broker ended with $code: its lead went away or turned it away; it is started again in $delay s"
         pause "$delay"
+        leave_for_good
         delay=$((delay * 2))
         [ "$delay" -le 15 ] || delay=15
     done

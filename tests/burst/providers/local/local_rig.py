@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from burst.joining.records import JoinSettings
 from burst.lifecycle.records import ResourcePhase
 from burst.providers.local import KIND
-from burst.providers.local.kind import LocalSettings
 from burst.providers.local.provider import MACHINE
 from burst.providers.local.records import BurstDirectory, BurstOwner
+from burst.providers.local.settings import LocalSettings
 from burst.providers.provider import WantedBurst
 from minicluster.document import MiniCluster
 from minicluster.local import processes

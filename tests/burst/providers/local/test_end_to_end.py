@@ -15,7 +15,7 @@ import pytest
 
 from burst.lifecycle.records import ResourcePhase
 from burst.providers.local import KIND
-from burst.providers.local.kind import LocalSettings
+from burst.providers.local.settings import LocalSettings
 from burst.providers.provider import WantedBurst
 from minicluster.local import processes
 from tests.burst.providers.local.local_rig import FixedContext

@@ -18,8 +18,8 @@ from burst.errors import CallInvalid, NameTaken, RetryLater
 from burst.lifecycle.records import ResourcePhase
 from burst.planning.records import NodeShape
 from burst.providers.local import KIND
-from burst.providers.local.kind import LocalSettings
 from burst.providers.local.records import SupervisorStatus
+from burst.providers.local.settings import LocalSettings
 from burst.providers.provider import WantedBurst
 from minicluster.local.site import cores_of_machine
 from tests.burst.providers.local.local_rig import FixedContext, LocalRig
