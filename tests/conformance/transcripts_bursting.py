@@ -44,6 +44,7 @@ BURSTING = (
             "flux submit -N3 true",
             f"flux submit -N3 {BURSTABLE}=false true",
             f"flux submit -N3 {BURSTABLE}=0 true",
+            f"flux submit -N4 {BURSTABLE} true",
             f"flux submit -N7 {BURSTABLE} true",
             f"flux submit -N3 {BURSTABLE} --requires=local true",
             f"flux submit {BURSTABLE}=2 true",
@@ -68,7 +69,7 @@ BURSTING = (
         ),
         fresh=True,
         extra=MANAGED,
-        properties={"local": "0-1", "burst": "2-5", "burst-0": "2-3", "burst-1": "4-5"},
-        absent=("burst-0-0", "burst-0-1", "burst-1-0", "burst-1-1"),
+        properties={"local": "0-1", "burst": "2-5", "burst-0": "2", "burst-1": "3-5"},
+        absent=("burst-0-0", "burst-1-0", "burst-1-1", "burst-1-2"),
     ),
 )

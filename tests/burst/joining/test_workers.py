@@ -241,6 +241,7 @@ def test_state_and_archive_stay_with_the_lead() -> None:
 
 def test_a_document_of_which_no_files_can_be_made_is_refused() -> None:
     """Two hosts of one name."""
-    clusters = [{"name": "burst-0", "size": 2}, {"name": "burst-0", "size": 2}]
+    cluster = near()
+    named = cluster.metadata.model_copy(update={"name": "burst-0"})
     with pytest.raises(CallInvalid, match="burst-0-0 is listed twice"):
-        objects(with_flux(bursting={"clusters": clusters}))
+        objects(cluster.model_copy(update={"metadata": named}))
