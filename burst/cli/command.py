@@ -67,7 +67,9 @@ def plan(
     from burst.cli import rows
 
     async def work(workplace: Workplace) -> list[dict[str, Any]]:
-        return [rows.of_plan(await workplace.planner.planned(each)) for each in await workplace.chosen(name)]
+        currency = workplace.settings.settings.currency
+        chosen = await workplace.chosen(name)
+        return [rows.of_plan(await workplace.planner.planned(each), currency) for each in chosen]
 
     plans = _within(state, settings, work)
     if output == "json":
@@ -243,7 +245,9 @@ def _within(state: str, settings: str, work: Callable[[Workplace], Awaitable[T]]
 def _show_plan(plan: dict[str, Any]) -> None:
     from burst.cli import rows
 
-    echo(f"{plan['cluster']}: {len(plan['bursts'])} bursts, at most {plan['worst']}")
+    number = len(plan["bursts"])
+    counted = "1 burst" if number == 1 else f"{number or 'no'} bursts"
+    echo(f"{plan['cluster']}: {counted}, at most {plan['worst']} {plan['currency']}")
     if plan["bursts"]:
         show(rows.shown_bursts(plan), rows.PLAN_COLUMNS, "table")
     if plan["left_out"]:

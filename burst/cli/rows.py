@@ -58,12 +58,13 @@ def shown(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "jobs": len(row["jobs"]), "age": age(row["age"]), "cost": cost}
 
 
-def of_plan(planned: ClusterPlan) -> dict[str, Any]:
+def of_plan(planned: ClusterPlan, currency: str) -> dict[str, Any]:
     """Return a plan with every field: durations in seconds, money as decimal text."""
     return {
         "cluster": planned.cluster.name,
         "digest": digest(planned.plan),
         "dry_run": planned.policy.is_dry,
+        "currency": currency,
         "worst": money.encode(planned.plan.worst),
         "bursts": [
             {
