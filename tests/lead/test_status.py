@@ -24,6 +24,10 @@ def test_queues_that_start_no_jobs(queues: dict[str, Any], halted: list[str]) ->
     assert status.halted(queues) == halted
 
 
+def test_queues_of_bursts_are_not_named() -> None:
+    assert status.halted({"a": STOPPED, "burst": STOPPED}, {"burst"}) == ["queue a: stopped"]
+
+
 def health(*children: dict[str, Any]) -> dict[str, Any]:
     return {"children": list(children)}
 
@@ -59,6 +63,10 @@ ABSENT = {"rank": 3, "status": "offline", "duration": 9.0}
 def test_troubles(rejected_peers: list[str], answer: dict[str, Any], expected: list[str]) -> None:
     """Why brokers are not there."""
     assert status.troubles(rejected_peers, answer, HOSTS) == expected
+
+
+def test_ranks_of_bursts_are_not_missed() -> None:
+    assert status.troubles([], health(LOST, LEFT), HOSTS, {2}) == ["mc-1: offline: administrative shutdown"]
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,15 @@ def test_without_a_lead_that_runs_there_is_none(pods: list[dict[str, Any]]) -> N
     assert having(*pods).lead(MC) is None
 
 
+def test_followers_of_another_lead_have_none() -> None:
+    """Nor a queue of their own, so that they have no part in the values of their namespace."""
+    found, follows = having(pod("mc", 0)), cluster("mc")
+    lead = {"address": "192.0.2.10", "name": "near", "size": 2}
+    found.see("MiniCluster", {**follows, "spec": {"flux": {"bursting": {"leadBroker": lead}}}})
+    assert found.lead(MC) is None
+    assert found.clusters[MC].is_at_rest
+
+
 def test_of_two_of_one_index_the_younger_one_counts() -> None:
     young = pod("mc", 0, name="young", uid="young", creationTimestamp="2026-01-01T00:02:00Z")
     found = having(young, pod("mc", 0))
