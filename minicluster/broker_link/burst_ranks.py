@@ -50,7 +50,7 @@ def of_nodes(properties: Mapping[int, Iterable[str]]) -> BurstRanks:
     return BurstRanks(frozenset(ranks), frozenset(others - own)) if own and others else NONE
 
 
-class BurstRankReader:
+class BurstRanksReader:
     """Reads an instance's R, and keeps the result until R is another one, which is seldom."""
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -28,8 +28,9 @@ COLUMNS = ("id", "user", "queue", "name", "urgency", "tasks", "nodes", "time", "
 _WHOLE = (
     *("nodes_demanded", "nodes_up", "nodes_free", "nodes_drained"),
     *("jobs_pending", "jobs_running", "jobs_held", "jobs_unsatisfiable"),
+    *("burst_nodes_up", "burst_jobs_pending", "burst_jobs_running"),
 )
-"""Metrics that are shown, by their names without `flux_`."""
+"""Metrics that are shown, by their names without `flux_`; those of bursts where any are declared."""
 _QUIET = {"nodes_drained", "jobs_held", "jobs_unsatisfiable"}
 """What users are not shown where it is 0."""
 
@@ -69,6 +70,10 @@ class QueueView:
     def whole(self, name: str) -> int:
         """Return the metric `flux_NAME` as an integer."""
         return int(self.numbers.get(f"flux_{name}", 0))
+
+    def jobs(self, which: str) -> int:
+        """Return how many jobs are `pending` or `running`, those in the queues of bursts included."""
+        return self.whole(f"jobs_{which}") + self.whole(f"burst_jobs_{which}")
 
     @property
     def row(self) -> dict[str, Any]:
@@ -113,9 +118,10 @@ def view(instance: Instance, watcher: SampleReader) -> QueueView:
             numbers[each.name] = each.value
         elif each.name == "flux_jobs":
             states[each.labels["state"]] = int(each.value)
-    pending = _first(instance, JobState.PENDING) if numbers.get("flux_jobs_pending") else ()
-    running = _first(instance, JobState.RUNNING) if numbers.get("flux_jobs_running") else ()
-    return QueueView(numbers, states, tuple(map(_waiting, pending)), running=tuple(running))
+    found = QueueView(numbers, states)
+    pending = _first(instance, JobState.PENDING) if found.jobs("pending") else ()
+    running = _first(instance, JobState.RUNNING) if found.jobs("running") else ()
+    return replace(found, waiting=tuple(map(_waiting, pending)), running=tuple(running))
 
 
 def _first(instance: Instance, states: JobState) -> Sequence[JobRow]:
@@ -141,8 +147,8 @@ def for_people(fields: Mapping[str, Any]) -> dict[str, Any]:
 def tables(found: QueueView) -> Iterator[JobTable]:
     """Yield what runs and what waits, where there is any."""
     for title, jobs, total in (
-        ("running", found.running, found.whole("jobs_running")),
-        ("waiting", found.waiting, found.whole("jobs_pending")),
+        ("running", found.running, found.jobs("running")),
+        ("waiting", found.waiting, found.jobs("pending")),
     ):
         if jobs:
             yield JobTable(title, jobs, columns(jobs, COLUMNS), max(0, total - len(jobs)))

@@ -74,7 +74,7 @@ def _as_json(report: StatusReport, queue: QueueView | None) -> dict[str, Any]:
 
 
 def _fields(report: StatusReport, queue: QueueView | None) -> dict[str, Any]:
-    known = {**_row(report.cluster), **(queue.row if queue else {}), **report.values}
+    known = {**_row(report.cluster), **report.values, **(queue.row if queue else {})}
     return {name: known[name] for name in report.order if name in known}
 
 

@@ -8,7 +8,7 @@ from broker_config.formats import idset, resource_set
 from minicluster.instance.records import Drain, Resources, ResourceSubset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from broker_config.formats.resource_set import Allocation, Node
 
@@ -46,10 +46,18 @@ def only(whole: Allocation, ranks: Iterable[int]) -> Allocation:
     return {rank: whole[rank] for rank in ranks if rank in whole}
 
 
-def resources(sched: Mapping[str, Any], status: Mapping[str, Any]) -> Resources:
-    """Return the records for the answers to `resource.sched-status` and `resource.status`."""
-    inventory = Inventory({node.rank: node for node in resource_set.nodes_of(sched["all"])})
-    down, allocated = (resource_set.allocation_of(sched[part]) for part in ("down", "allocated"))
+def resources(
+    sched: Mapping[str, Any], status: Mapping[str, Any], ranks: Container[int] | None = None
+) -> Resources:
+    """Return the records for the answers to `resource.sched-status` and `resource.status`.
+
+    `ranks` are those that count; None: all do.
+    """
+    nodes = resource_set.nodes_of(sched["all"])
+    inventory = Inventory({node.rank: node for node in nodes if ranks is None or node.rank in ranks})
+    down, allocated = (
+        only(resource_set.allocation_of(sched[part]), inventory.nodes) for part in ("down", "allocated")
+    )
     everything, summary = inventory.whole, inventory.summary
     up = minus(everything, down)
     drains = tuple(

@@ -74,7 +74,7 @@ def troubles(
 ) -> list[str]:
     """Return why brokers have not joined or were lost: rejected peers, then overlay.health, newest first.
 
-    Ranks `of_bursts` come and go: their loss is not told here.
+    Ranks `of_bursts` come and go: their loss is not reported.
     """
     children = (each for each in health.get("children", ()) if each.get("rank") not in of_bursts)
     absent = sorted(

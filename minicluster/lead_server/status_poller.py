@@ -68,7 +68,7 @@ class Follower(threading.Thread):
         self._history_over = False
         self._eager = False
         self._hosts: list[str] = []
-        self._burst_ranks = burst_ranks.BurstRankReader()
+        self._burst_ranks = burst_ranks.BurstRanksReader()
 
     def wake(self) -> None:
         """Have a newer sample made."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         Watched,
     )
     from minicluster.instance.port import Instance
-    from minicluster.instance.records import Broker
+    from minicluster.instance.records import Broker, Resources
     from minicluster.local.records import ClusterState
     from minicluster.plan import Site
 
@@ -42,8 +42,15 @@ POLICY_ATTRIBUTE = "minicluster.queue-policy"
 COLUMNS = ("name", "phase", "size", "max_size", "engine", "age", "document")
 FIELDS = (
     *("name", "pid", "engine", "size", "max_size", "phase", "document", "min_size", "age", "queue_policy"),
-    *("brokers_online", "nodes_demanded", "cores", "cores_free"),
-    *("jobs_pending", "jobs_running", "jobs_ended", "oldest_wait"),
+    *("brokers_online", "nodes_demanded", "cores", "cores_free", "burst_nodes_up"),
+    *(
+        "jobs_pending",
+        "jobs_running",
+        "burst_jobs_pending",
+        "burst_jobs_running",
+        "jobs_ended",
+        "oldest_wait",
+    ),
 )
 
 
@@ -243,8 +250,9 @@ def _queue_policy(instance: Instance) -> str | None:
 def _report(state: ClusterState, instance: Instance) -> StatusReport:
     from minicluster.backends import records
 
-    stats, resources = instance.queues.stats(), instance.nodes.resources()
-    drained = set(resources.drained.ranks)
+    stats, whole = instance.queues.stats(), instance.nodes.resources()
+    resources = whole if whole.all.nodes <= state.max_size else _own_resources(state, instance)
+    drained = set(whole.drained.ranks)
     brokers = [dataclasses.asdict(each) for each in _as_expected(instance.nodes.brokers(), state.size)]
     rows = tuple({**each, "drained": each["rank"] in drained} for each in brokers)
     values = {
@@ -258,6 +266,14 @@ def _report(state: ClusterState, instance: Instance) -> StatusReport:
     }
     table = records.StatusTable("brokers", rows, ("rank", "state", "drained", "host"))
     return records.StatusReport(_summary(state), FIELDS, values, tables=(table,))
+
+
+def _own_resources(state: ClusterState, instance: Instance) -> Resources:
+    """Return the resources of the cluster's own hosts; those of bursts come after them."""
+    from minicluster.instance import resource_sets
+
+    sched, status = (instance.links.rpc(f"resource.{which}", {}) for which in ("sched-status", "status"))
+    return resource_sets.resources(sched, status, range(state.max_size))
 
 
 def _as_expected(brokers: Sequence[Broker], size: int) -> Sequence[Broker]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -46,6 +47,15 @@ def test_a_screen_is_drawn_with_what_runs_and_what_waits() -> None:
     assert "f1 you sleep\\x1b[2J 1 3s held" in lines
     assert lines.index("running:") < lines.index("f2 you lmp 1 3s mc-0") < lines.index("and 1 more")
     assert "\x1b" not in text
+
+
+def test_jobs_of_bursts_are_among_those_that_are_listed() -> None:
+    """Their numbers have rows of their own."""
+    bursts = {"flux_burst_nodes_up": 2.0, "flux_burst_jobs_pending": 4.0, "flux_burst_jobs_running": 1.0}
+    view = replace(VIEW, numbers={**VIEW.numbers, **bursts})
+    assert {table.title: table.more for table in queue_view.tables(view)} == {"running": 2, "waiting": 4}
+    shown = {"burst_nodes_up": 2, "burst_jobs_pending": 4, "burst_jobs_running": 1}
+    assert view.row.items() - VIEW.row.items() == shown.items()
 
 
 def test_programs_get_all_of_it() -> None:

@@ -38,12 +38,12 @@ def resources(properties: dict[str, str]) -> dict[str, Any]:
     ],
     ids=["slots", "one of theirs is here too", "none", "all local", "all burst", "one has neither", "a disk"],
 )
-def test_properties_tell_ranks_and_queues(properties: dict[str, str], found: BurstRanks) -> None:
-    assert burst_ranks.Reader().read(resources(properties)) == found
+def test_properties_show_ranks_and_queues(properties: dict[str, str], found: BurstRanks) -> None:
+    assert burst_ranks.BurstRanksReader().read(resources(properties)) == found
 
 
 def test_the_last_r_stands_until_there_is_another() -> None:
-    reader = burst_ranks.Reader()
+    reader = burst_ranks.BurstRanksReader()
     assert reader.read(None) == burst_ranks.NONE
     assert reader.read(resources(TWO_SLOTS)) == FOUND
     assert reader.read({}) == FOUND
@@ -52,4 +52,4 @@ def test_the_last_r_stands_until_there_is_another() -> None:
 
 def test_what_is_no_r_is_refused() -> None:
     with pytest.raises(ResourceSetError, match="there must be a JSON object, not None"):
-        burst_ranks.Reader().read({"version": 1})
+        burst_ranks.BurstRanksReader().read({"version": 1})

@@ -11,7 +11,7 @@ from minicluster.plan.objects import autoscaler
 from minicluster.plan.status import (
     autoscaling,
     broker_readiness,
-    following,
+    follower_readiness,
     image_pulls,
     last_report,
     lead_loss,
@@ -167,8 +167,8 @@ def _pods_scheduled(state: ReconcileState, now: datetime) -> ConditionValue:
 
 def _brokers_ready(state: ReconcileState, progress: ProgressRecords) -> ConditionValue:
     early = _no_pods(state)
-    if early or following.follows(state):
-        return early or following.brokers_ready(state, _stuck_pod(state))
+    if early or follower_readiness.follows(state):
+        return early or follower_readiness.brokers_ready(state, _stuck_pod(state))
     restarted = node_loss.sentence(progress.node_loss, progress.restarted_jobs)
     return broker_readiness.brokers_ready(state, restarted)
 
@@ -186,8 +186,8 @@ def _running(state: ReconcileState, loss: LeadLoss | None) -> ConditionValue:
     early = _no_pods(state)
     if early:
         return early
-    if following.follows(state):
-        return following.running(state, _stuck_pod(state))
+    if follower_readiness.follows(state):
+        return follower_readiness.running(state, _stuck_pod(state))
     if state.brokers is None:
         last = last_report.condition(state, ConditionType.RUNNING)
         return unchanged(last) if last else _pods_running(state, loss)
@@ -252,7 +252,7 @@ def _no_pods(state: ReconcileState) -> ConditionValue | None:
 def _succeeded(state: ReconcileState) -> ConditionValue:
     if state.outcome is Completion.SUCCEEDED:
         command = "the main command ended with exit code 0"
-        ended = "the brokers left their lead" if following.follows(state) else command
+        ended = "the brokers left their lead" if follower_readiness.follows(state) else command
         return ConditionValue("True", Reason.COMMAND_SUCCEEDED, ended)
     if state.outcome is Completion.FAILED:
         return ConditionValue("False", Reason.FINISHED, "the MiniCluster has failed")

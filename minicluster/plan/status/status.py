@@ -10,7 +10,14 @@ from minicluster.document.status import MAX_MESSAGE
 from minicluster.plan.constants import BURSTING_CONDITION, ConditionType
 from minicluster.plan.objects.fields import present
 from minicluster.plan.objects.labels import scale_selector
-from minicluster.plan.status import broker_readiness, conditions, dumps, following, last_report, saves
+from minicluster.plan.status import (
+    broker_readiness,
+    conditions,
+    dumps,
+    follower_readiness,
+    last_report,
+    saves,
+)
 from minicluster.plan.status.progress import ProgressRecords
 from minicluster.plan.status.reconcile_state import Completion
 from minicluster.plan.status.times import timestamp
@@ -133,8 +140,8 @@ def _maximum_size(cluster: MiniCluster) -> int:
 def _ready_brokers(state: ReconcileState) -> int:
     if state.outcome is not Completion.NONE or state.suspended:
         return 0
-    if following.follows(state):
-        return following.ready(state)
+    if follower_readiness.follows(state):
+        return follower_readiness.ready(state)
     if state.brokers is None:
         return last_report.ready_brokers(state)
     return broker_readiness.joined(state, state.brokers)

@@ -1,4 +1,4 @@
-"""What bursts bring is told apart: an autoscaler sees the MiniCluster's own nodes, and jobs for these."""
+"""What bursts bring is counted apart: an autoscaler sees the MiniCluster's own nodes, and jobs for these."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_every_metric_of_bursts_has_a_case() -> None:
     assert {name for name, _ in OTHERS} == names.OF_BURSTS
 
 
-def test_a_queue_of_bursts_tells_of_its_jobs_and_demands_nothing() -> None:
+def test_a_queue_of_bursts_counts_its_jobs_and_demands_nothing() -> None:
     snapshot = of_bursts(slots())
     assert value(names.QUEUE_JOBS_PENDING, snapshot, queue="burst-0") == 1
     assert value(names.QUEUE_JOBS_RUNNING, snapshot, queue="burst-1") == 1
