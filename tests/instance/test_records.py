@@ -207,6 +207,8 @@ def test_resources_are_sums_and_differences_by_core() -> None:
     assert (found.allocated.hosts, found.allocated.cores) == (("mc-0", "mc-1"), 5)
     assert (found.down.hosts, found.offline.hosts) == (("mc-2",), ("mc-2",))
     assert (found.drained.hosts, found.drains[0].reason) == (("mc-1",), "disk")
+    part = resource_sets.resources(sched, status, range(1))
+    assert (part.all.nodes, part.free.cores, part.allocated.cores, part.offline.nodes) == (1, 0, 4, 0)
 
 
 def test_records_and_errors_import_no_more_than_the_standard_library() -> None:
