@@ -107,9 +107,11 @@ def test_followers_have_names_where_they_connect_to_one_another(make, now, flux:
     assert ("Service" in made(make, now, flux={**FOLLOWS["flux"], **flux})) is named
 
 
-def test_followers_beyond_flux_s_fanout_have_names(make, now):
+@pytest.mark.parametrize(("topology", "named"), [("", False), ("kary:34", False), ("kary:32", True)])
+def test_however_many_there_are_all_follow_the_lead_itself(make, now, topology: str, named: bool):
+    """Beyond Flux's own fan-out as well, unless the document says how they are connected."""
     bursting = {"leadBroker": {**LEAD, "size": 30}, "clusters": [{"name": "hpc", "size": 4}]}
-    assert "Service" in made(make, now, flux={"bursting": bursting})
+    assert ("Service" in made(make, now, flux={"bursting": bursting, "topology": topology})) is named
 
 
 def test_a_lead_that_may_be_joined_opens_its_port(make):

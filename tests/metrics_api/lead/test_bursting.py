@@ -43,6 +43,8 @@ def nodes(cluster: Pods, count: int, *options: str) -> str:
 
 
 def close_bursts(cluster: Pods) -> None:
+    """Stop them once the start script has started all: these ranks are no slots for it."""
+    until(lambda: "started" in cluster.run("queue", "status", "--queue=default"), "queues that are started")
     for queue in ("burst", "burst-0"):
         cluster.run("queue", "stop", f"--queue={queue}")
 
