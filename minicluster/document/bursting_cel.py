@@ -24,12 +24,6 @@ def bursting_rules(is_started: str, reason: str) -> tuple[CelRule, ...]:
             f"spec.bursting cannot come or go {fixed}",
         ),
         CelRule(
-            "",
-            f"!({is_started}) || !has(self.spec.bursting) || !has(oldSelf.spec.bursting)"
-            f" || {_attribute('self')} == {_attribute('oldSelf')}",
-            f"spec.bursting.select.attribute cannot change {fixed}",
-        ),
-        CelRule(
             "spec",
             f"!has(self.bursting) || {_KNOWN} && (has({_CLUSTERS}) && size({_CLUSTERS}) > 0"
             " || has(self.flux.bursting.hostlist) && self.flux.bursting.hostlist != '')",
@@ -47,9 +41,3 @@ def bursting_rules(is_started: str, reason: str) -> tuple[CelRule, ...]:
             messages.LOST_BEFORE_FENCE,
         ),
     )
-
-
-def _attribute(document: str) -> str:
-    """Return CEL for the attribute of burstable jobs."""
-    select = f"{document}.spec.bursting.select"
-    return f"(has({select}) && has({select}.attribute) ? {select}.attribute : 'burstable')"

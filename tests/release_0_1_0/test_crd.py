@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 OLD: dict[str, Any] = yaml.safe_load(gzip.decompress((DATA / "crd.yaml.gz").read_bytes()))
 _STORED = "A stored document that had more already still gets its status, can shrink, and can go"
 _READ = "(brokers read their configuration only at start); make a new MiniCluster"
-_FIXED = ("bursting cannot come or go", "bursting.select.attribute cannot change")
+_FIXED = ("bursting cannot come or go",)
 _NEW = "no document had `bursting` before"
 ON_PURPOSE = {
     **{f"the document: new rule: spec.{what} once brokers were made {_READ}": _NEW for what in _FIXED},

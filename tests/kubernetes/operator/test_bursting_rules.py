@@ -47,10 +47,6 @@ def started(api: Api, namespace: str) -> str:
     ("change", "message"),
     [
         ({"bursting": None}, "spec.bursting cannot come or go once brokers were made"),
-        (
-            {"bursting": {"select": {"attribute": "other"}}},
-            "spec.bursting.select.attribute cannot change once brokers were made",
-        ),
     ],
 )
 def test_what_brokers_have_read_cannot_change(

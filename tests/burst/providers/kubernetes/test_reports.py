@@ -121,7 +121,7 @@ def test_what_is_listed_is_never_absent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "nodes"),
+    ("found", "count"),
     [
         (FoundObjects(ANCHOR), 2),
         (FoundObjects(None, [job(), pod(0)]), 2),
@@ -130,5 +130,5 @@ def test_what_is_listed_is_never_absent() -> None:
     ],
     ids=["anchor", "job", "pods", "secret"],
 )
-def test_how_many_nodes_is_known_by_what_is_left(found: FoundObjects, nodes: int) -> None:
-    assert listed("62dgmfw4gk", "here", found).key.nodes == nodes
+def test_how_many_nodes_is_known_by_what_is_left(found: FoundObjects, count: int) -> None:
+    assert listed("62dgmfw4gk", "here", found).key.nodes == count
