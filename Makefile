@@ -11,6 +11,9 @@
 #                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux); INSTALL=1:
 #                with the operator and the metrics adapter in pods, as the chart installs them
 # make cluster-down   end it
+# make clusters   two with NODES=2 each, whose pods and nodes reach each other, for bursts; INSTALL=1: as above, in the
+#                first one
+# make clusters-down   end both
 # make images   build the images of containers/ (with buildah, as root on Debian); prints their archives
 # make lint   ruff, mypy and import-linter
 # make manifests   write deploy/manifests and the chart's files anew (with helm, or Go, which builds it once)
@@ -23,7 +26,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-pure supplies properties hostile prove-rest cluster cluster-down images lint format manifests reference release lock clean
+.PHONY: help demo test test-all test-pure supplies properties hostile prove-rest cluster cluster-down clusters clusters-down images lint format manifests reference release lock clean
 help:
 	@sed -n 's/^# make/make/p; s/^#      /     /p' Makefile
 
@@ -79,6 +82,15 @@ cluster: $(VENV)/.ready
 
 cluster-down: $(VENV)/.ready
 	@$(BIN)/python -m tests.devcluster down
+
+# eval "$$(make -s clusters)" has the first one in KUBECONFIG, the other one in FAR_KUBECONFIG.
+EACH = up --reachable --nodes $(or $(NODES),2)
+clusters: $(VENV)/.ready
+	@$(BIN)/python -m tests.devcluster $(EACH) $(if $(INSTALL),--install)
+	@far=$$($(BIN)/python -m tests.devcluster --name far $(EACH)) && echo "export FAR_$${far#export }"
+
+clusters-down: cluster-down
+	@$(BIN)/python -m tests.devcluster --name far down
 
 images: $(VENV)/.ready
 	@$(BIN)/python -m tests.devcluster images

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from minicluster.cli.help_text import PlainCommand, PlainGroup
+from burst.cli.source import SourceChoice, SourceCommand
+from minicluster.cli.help_text import PlainGroup
 from minicluster.cli.reporting import print_notice
 from minicluster.cli.service_options import LogLevelOption
 from minicluster.cli.tables import OutputOption, echo, json_text, show, show_fields
@@ -14,7 +15,7 @@ from minicluster.cli.tables import OutputOption, echo, json_text, show, show_fie
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from burst.cli.workplace import Workplace
+    from burst.cli.workplace import PathChoice, Workplace
 
 T = TypeVar("T")
 app = typer.Typer(name="burst", cls=PlainGroup, add_completion=False, no_args_is_help=True)
@@ -49,8 +50,9 @@ def burst() -> None:
     """
 
 
-@app.command(cls=PlainCommand)
+@app.command(cls=SourceCommand)
 def plan(
+    ctx: typer.Context,
     name: BurstingNameArgument = "",
     settings: BurstSettingsOption = "",
     state: LedgerFolderOption = "",
@@ -71,7 +73,7 @@ def plan(
         chosen = await workplace.chosen(name)
         return [rows.of_plan(await workplace.planner.planned(each), currency) for each in chosen]
 
-    plans = _within(state, settings, work)
+    plans = _within(_choice(ctx, state, settings), work)
     if output == "json":
         echo(json_text(plans, indent=2))
         return
@@ -79,8 +81,9 @@ def plan(
         _show_plan(each)
 
 
-@app.command(cls=PlainCommand)
+@app.command(cls=SourceCommand)
 def apply(
+    ctx: typer.Context,
     digest: Annotated[str, typer.Argument(metavar="DIGEST", help="Of a plan, as `burst plan` prints it.")],
     settings: BurstSettingsOption = "",
     state: LedgerFolderOption = "",
@@ -94,12 +97,13 @@ def apply(
     async def work(workplace: Workplace) -> Sequence[str]:
         return await apply_plan(workplace, digest)
 
-    for each in _within(state, settings, work):
+    for each in _within(_choice(ctx, state, settings), work):
         echo(each)
 
 
-@app.command("list", cls=PlainCommand)
+@app.command("list", cls=SourceCommand)
 def list_bursts(
+    ctx: typer.Context,
     *,
     every: Annotated[bool, typer.Option("--all", "-a", help="Those that are deleted as well.")] = False,
     settings: BurstSettingsOption = "",
@@ -115,13 +119,14 @@ def list_bursts(
     from burst.cli import rows
     from burst.cli.requests import listed
 
-    found = _within(state, settings, lambda workplace: listed(workplace, every=every))
+    found = _within(_choice(ctx, state, settings), lambda workplace: listed(workplace, every=every))
     shown = found if output == "json" else [rows.shown(each) for each in found]
     show(shown, rows.BURST_COLUMNS, output, "no bursts")
 
 
-@app.command("show", cls=PlainCommand)
+@app.command("show", cls=SourceCommand)
 def show_burst(
+    ctx: typer.Context,
     burst: BurstArgument,
     settings: BurstSettingsOption = "",
     state: LedgerFolderOption = "",
@@ -133,26 +138,32 @@ def show_burst(
     """
     from burst.cli.requests import details
 
-    found = _within(state, settings, lambda workplace: details(workplace, burst))
+    found = _within(_choice(ctx, state, settings), lambda workplace: details(workplace, burst))
     if output == "json":
         echo(json_text(found, indent=2))
         return
     _show_details(found)
 
 
-@app.command(cls=PlainCommand)
-def stop(burst: BurstArgument, settings: BurstSettingsOption = "", state: LedgerFolderOption = "") -> None:
+@app.command(cls=SourceCommand)
+def stop(
+    ctx: typer.Context,
+    burst: BurstArgument,
+    settings: BurstSettingsOption = "",
+    state: LedgerFolderOption = "",
+) -> None:
     """End a burst: jobs that run there may end, those that wait are moved back.
 
     minicluster burst stop 62dgmfw4gk
     """
     from burst.cli.requests import stop_burst
 
-    echo(_within(state, settings, lambda workplace: stop_burst(workplace, burst)))
+    echo(_within(_choice(ctx, state, settings), lambda workplace: stop_burst(workplace, burst)))
 
 
-@app.command(cls=PlainCommand)
+@app.command(cls=SourceCommand)
 def sweep(
+    ctx: typer.Context,
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be deleted.")] = False,
     settings: BurstSettingsOption = "",
@@ -167,7 +178,9 @@ def sweep(
     """
     from burst.cli.requests import swept
 
-    found, unswept = _within(state, settings, lambda workplace: swept(workplace, is_dry=dry_run))
+    found, unswept = _within(
+        _choice(ctx, state, settings), lambda workplace: swept(workplace, is_dry=dry_run)
+    )
     show(found, ("provider", "kind", "name", "nodes", "burst", "action"), output, "nothing is left over")
     for text in unswept:
         print_notice(f"not swept: {text}")
@@ -175,9 +188,12 @@ def sweep(
         raise typer.Exit(1)
 
 
-@app.command(cls=PlainCommand)
+@app.command(cls=SourceCommand)
 def providers(
-    settings: BurstSettingsOption = "", state: LedgerFolderOption = "", output: OutputOption = "table"
+    ctx: typer.Context,
+    settings: BurstSettingsOption = "",
+    state: LedgerFolderOption = "",
+    output: OutputOption = "table",
 ) -> None:
     """List the providers of the settings, with the machines that each offers.
 
@@ -185,13 +201,14 @@ def providers(
     """
     from burst.cli.requests import offers
 
-    found = _within(state, settings, offers)
+    found = _within(_choice(ctx, state, settings), offers)
     columns = ("provider", "location", "machine", "cores", "gpus", "price_an_hour", "most", "spot")
     show(found, columns, output, "the settings have no provider")
 
 
-@app.command(cls=PlainCommand)
+@app.command(cls=SourceCommand)
 def check(
+    ctx: typer.Context,
     provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="As `burst providers` prints it.")],
     settings: BurstSettingsOption = "",
     state: LedgerFolderOption = "",
@@ -202,7 +219,7 @@ def check(
     """
     from burst.cli.requests import problems
 
-    found = _within(state, settings, lambda workplace: problems(workplace, provider))
+    found = _within(_choice(ctx, state, settings), lambda workplace: problems(workplace, provider))
     for each in found:
         echo(f"{provider}: {each}")
     if found:
@@ -210,9 +227,12 @@ def check(
     echo(f"{provider}: all is well")
 
 
-@app.command(cls=PlainCommand)
+@app.command(cls=SourceCommand)
 def serve(
-    settings: BurstSettingsOption = "", state: LedgerFolderOption = "", log_level: LogLevelOption = "info"
+    ctx: typer.Context,
+    settings: BurstSettingsOption = "",
+    state: LedgerFolderOption = "",
+    log_level: LogLevelOption = "info",
 ) -> None:
     """Make bursts, use them and take them away again, until Ctrl-C or SIGTERM.
 
@@ -222,21 +242,29 @@ def serve(
     minicluster burst serve
 
     minicluster burst serve --settings burst.yaml
+
+    minicluster burst serve --on kubernetes --context lab -n science
     """
     from burst.cli import process
+
+    process.run(_choice(ctx, state, settings), log_level)
+
+
+def _choice(ctx: typer.Context, state: str, settings: str) -> PathChoice:
+    """Return where a user says things are."""
     from burst.cli.workplace import PathChoice
 
-    process.run(PathChoice(state, settings), log_level)
+    return PathChoice(state, settings, ctx.ensure_object(SourceChoice))
 
 
-def _within(state: str, settings: str, work: Callable[[Workplace], Awaitable[T]]) -> T:
+def _within(choice: PathChoice, work: Callable[[Workplace], Awaitable[T]]) -> T:
     """Return what a function returns that uses the ledger, the settings and the leads."""
     import asyncio
 
-    from burst.cli.workplace import PathChoice, opened
+    from burst.cli.workplace import opened
 
     async def run() -> T:
-        async with opened(PathChoice(state, settings)) as workplace:
+        async with opened(choice) as workplace:
             return await work(workplace)
 
     return asyncio.run(run())

@@ -26,7 +26,10 @@ _log = logging.getLogger(__name__)
 
 
 def run(choice: PathChoice, log_level: str) -> None:
-    """Serve until Ctrl-C or SIGTERM. Raises StateDirectoryUnusable, DatabaseError, SettingsInvalid."""
+    """Serve until Ctrl-C or SIGTERM.
+
+    Raises StateDirectoryUnusable, DatabaseError, SettingsInvalid and BackendError.
+    """
     logging.basicConfig(format="minicluster: %(levelname)s: %(message)s", level=log_level.upper())
     logging.getLogger("alembic").setLevel(logging.WARNING)  # its tables are no user's business
     asyncio.run(_serve(choice))
@@ -39,7 +42,8 @@ async def _serve(choice: PathChoice) -> None:
         loop.add_signal_handler(signum, over.set)
     async with opened(choice) as workplace:
         names = ", ".join(workplace.providers) or "none"
-        show(f"bursts are served; providers: {names}; installation {workplace.installation}")
+        where, installation = workplace.source.location, workplace.installation
+        show(f"bursts of {where} are served; providers: {names}; installation {installation}")
         service, planned = BurstService(workplace.context), 0.0
         while not over.is_set():
             planned = await _tick(workplace, service, planned)
@@ -57,6 +61,7 @@ async def _tick(workplace: Workplace, service: BurstService, planned: float) -> 
     try:
         clusters = await workplace.clusters()
         await service.tick()
+        await workplace.withdraw()
         if now - planned >= PLAN_INTERVAL:
             await plan_all(workplace.planner, clusters)
             return now

@@ -1,4 +1,4 @@
-"""Bursting on this machine, put together: ledger, settings, providers, and the user's MiniClusters."""
+"""Bursting, put together on this machine: ledger, settings, providers, and the user's MiniClusters."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import contextlib
 import os
 import socket
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burst.advance.context import AdvanceContext
 from burst.cli.errors import ClusterUnknown
+from burst.cli.source import SourceChoice
 from burst.clusters import policy
 from burst.clusters.connections import LeadConnections
-from burst.clusters.local_clusters import LocalClusters
 from burst.clusters.records import ClusterPolicy
+from burst.ledger import bursts
 from burst.ledger.ledger import BurstLedger
 from burst.ledger.schema import SCHEMA
 from burst.planner import BurstPlanner
@@ -27,7 +28,7 @@ from minicluster.database import migrate, open_database, state_directory
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from burst.clusters.records import BurstingCluster
+    from burst.clusters.records import BurstingCluster, ClusterSource
     from burst.joining.records import JoinSettings
     from burst.lifecycle.records import BurstRecord
     from burst.lifecycle.states import Timeouts
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from burst.providers.provider import BurstProvider, WantedBurst
     from burst.settings.file import SettingsFile
 
-DATABASE, SETTINGS = "burst.db", "burst.yaml"
+SETTINGS = "burst.yaml"
 USUAL = "providers: [{name: local, kind: local}]"
 """The settings where there is no file: processes on this machine, which cost nothing."""
 
@@ -46,12 +47,14 @@ class PathChoice:
 
     state: str = ""
     settings: str = ""
+    source: SourceChoice = field(default_factory=SourceChoice)
 
 
 @dataclass(frozen=True)
 class Workplace:
     """All that commands and the service use."""
 
+    source: ClusterSource
     ledger: BurstLedger
     installation: str
     settings: SettingsFile
@@ -62,14 +65,14 @@ class Workplace:
 
     async def clusters(self) -> list[BurstingCluster]:
         """Return the MiniClusters that there are now, by name."""
-        found = await asyncio.to_thread(LocalClusters().clusters)
+        found = await asyncio.to_thread(self.source.clusters)
         await asyncio.to_thread(self.connections.serve, found)
         return found
 
     async def chosen(self, name: str) -> list[BurstingCluster]:
         """Return the MiniCluster that is named; all of them if none is. Raises ClusterUnknown."""
         found = await self.clusters()
-        chosen = [each for each in found if name in {"", each.name}]
+        chosen = [each for each in found if name in {"", each.name, each.name.rpartition("/")[2]}]
         if not chosen:
             names = ", ".join(each.name for each in found) or "none"
             what = f"cluster {name}" if name else "no cluster"
@@ -78,6 +81,11 @@ class Workplace:
             )
         return chosen
 
+    async def withdraw(self) -> None:
+        """Take back what is beside MiniClusters for bursts that are over. Raises BackendError."""
+        open_bursts = await self.ledger.read(bursts.opened)
+        await asyncio.to_thread(self.source.withdraw, {each.cluster for each in open_bursts})
+
     def policy(self, cluster: BurstingCluster, now: float) -> ClusterPolicy:
         """Return what is set for a MiniCluster."""
         return policy.of_cluster(cluster, self.settings.settings, now)
@@ -85,20 +93,26 @@ class Workplace:
 
 @contextlib.asynccontextmanager
 async def opened(choice: PathChoice) -> AsyncIterator[Workplace]:
-    """Open everything. Raises StateDirectoryUnusable, DatabaseError, SettingsInvalid."""
+    """Open everything. Raises StateDirectoryUnusable, DatabaseError, SettingsInvalid and BackendError."""
+    source = await asyncio.to_thread(choice.source.open)
     directory = Path(choice.state) if choice.state else state_directory.default()
     state_directory.opened(directory, "what bursts cost")
     settings = _settings(choice, directory / SETTINGS)
-    url = f"sqlite:///{directory / DATABASE}"
+    url = f"sqlite:///{directory / _database(source)}"
     await migrate(url, SCHEMA)
     database = await open_database(url, SCHEMA)
     connections = LeadConnections()
     try:
         ledger = BurstLedger(database, f"{socket.gethostname()}:{os.getpid()}", time.time)
-        yield await _composed(ledger, settings, connections, directory)
+        yield await _composed(source, ledger, settings, connections, directory)
     finally:
         await asyncio.to_thread(connections.close)
         await database.close()
+
+
+def _database(source: ClusterSource) -> str:
+    """Return the file of the ledger: MiniClusters that another source has are not gone."""
+    return f"burst-{source.key}.db" if source.key else "burst.db"
 
 
 def _settings(choice: PathChoice, usual: Path) -> SettingsFile:
@@ -109,7 +123,11 @@ def _settings(choice: PathChoice, usual: Path) -> SettingsFile:
 
 
 async def _composed(
-    ledger: BurstLedger, settings: SettingsFile, connections: LeadConnections, directory: Path
+    source: ClusterSource,
+    ledger: BurstLedger,
+    settings: SettingsFile,
+    connections: LeadConnections,
+    directory: Path,
 ) -> Workplace:
     def join(wanted: WantedBurst) -> JoinSettings:
         return connections.cluster(wanted.cluster).join(wanted.slot)
@@ -131,4 +149,4 @@ async def _composed(
     installation = await ledger.installation()
     context = AdvanceContext(ledger, installation, providers, connections.lead, limits, timeouts)
     planner = BurstPlanner(ledger, providers, connections, policy_of)
-    return Workplace(ledger, installation, settings, providers, connections, planner, context)
+    return Workplace(source, ledger, installation, settings, providers, connections, planner, context)

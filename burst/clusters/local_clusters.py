@@ -12,6 +12,8 @@ from minicluster.document import DocumentError, loading
 from minicluster.local import connection, state_file
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from minicluster.document import MiniCluster
     from minicluster.local.records import ClusterState
     from minicluster.local.state_directory import ClusterDirectory
@@ -20,10 +22,16 @@ if TYPE_CHECKING:
 class LocalClusters:
     """Those that are up; see `ClusterSource`."""
 
+    location = "this machine"
+    key = ""
+
     def clusters(self) -> list[BurstingCluster]:
         """Return those that there are now, by name."""
         found = [_cluster(directory, state) for directory, state in state_file.live_clusters()]
         return sorted((each for each in found if each is not None), key=lambda each: each.name)
+
+    def withdraw(self, open_clusters: AbstractSet[str]) -> None:
+        """Do nothing: leads of this machine are reached as they are."""
 
 
 def _cluster(directory: ClusterDirectory, state: ClusterState) -> BurstingCluster | None:

@@ -21,11 +21,18 @@ def of_cluster(cluster: BurstingCluster, settings: BurstSettings, now: float) ->
     namespace, _, name = cluster.title.partition("/")
     managed = ManagedCluster(cluster.uid, namespace, name)
     choice = policy.providers(found, settings, managed)
-    problems = [*choice.problems, policy.currency_problem(found, settings)]
+    kinds = {each.name: each.kind for each in settings.providers}
+    fit = tuple(name for name in choice.names if kinds[name] not in cluster.unfit)
+    problems = [cluster.problem, *choice.problems, policy.currency_problem(found, settings)]
+    if choice.names and not fit:
+        problems.append(
+            f"{', '.join(choice.names)}: brokers of kind {kinds[choice.names[0]]} cannot join a MiniCluster"
+            " there; right would be a provider of another kind, such as kubernetes, in the settings"
+        )
     if not found.join:
         problems.append("spec.bursting.join is false: jobs in instances of their own are not there yet")
     return ClusterPolicy(
-        providers=choice.names,
+        providers=fit,
         selection=policy.selection(found),
         durations=policy.durations(found),
         timeouts=policy.timeouts(found),

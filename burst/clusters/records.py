@@ -10,6 +10,7 @@ from burst.planning.records import BurstSelection, Durations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from collections.abc import Set as AbstractSet
 
     from burst.joining.records import JoinSettings
     from burst.planning.records import BudgetLimit
@@ -31,7 +32,14 @@ class BurstingCluster:
     connect: Callable[[], Instance]
     """Connects to its instance. Blocks; raises InstanceError and BackendError."""
     join: Callable[[str], JoinSettings]
-    """Returns what brokers in a slot need. Blocks; raises LeadAway where its lead cannot be reached yet."""
+    """Returns what brokers in a slot need. Blocks; raises LeadAway where its lead cannot be reached yet.
+
+    Also AccessDenied where that may not be read, and NameTaken.
+    """
+    unfit: frozenset[str] = frozenset()
+    """Kinds of providers whose brokers cannot join it."""
+    problem: str = ""
+    """Why nothing of it bursts, whatever is set; empty if all is well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,20 @@ class ClusterPolicy:
 
 
 class ClusterSource(Protocol):
-    """Finds the MiniClusters."""
+    """Finds the MiniClusters. One that it finds no more is gone."""
+
+    location: str
+    """Where they are, in words."""
+    key: str
+    """What distinguishes it from others: each has a ledger of its own. Empty: this machine."""
 
     def clusters(self) -> list[BurstingCluster]:
         """Return those that there are now, by name. Blocks; raises BackendError."""
+        ...
+
+    def withdraw(self, open_clusters: AbstractSet[str]) -> None:
+        """Take back what was made for bursts beside MiniClusters whose uids are not among these.
+
+        Blocks; raises BackendError. Where nothing is left it does nothing.
+        """
+        ...

@@ -79,9 +79,18 @@ async def expose(client: Api, cluster: MiniCluster, settings: ExposureSettings) 
     service = await client.read(SERVICES, cluster.metadata.namespace, exposure_name(cluster))
     if settings.way is ExposureWay.LOAD_BALANCER:
         return balancer_address(service)
+    return node_address(service, await _lead_pods(client, cluster), settings)
+
+
+async def pod_address(client: Api, cluster: MiniCluster) -> LeadAddress | None:
+    """Return the address of the lead's pod, None while it has none. Raises KubernetesError."""
+    address = _of_lead(await _lead_pods(client, cluster), "podIP")
+    return LeadAddress(address, cluster.spec.network.port) if address else None
+
+
+async def _lead_pods(client: Api, cluster: MiniCluster) -> tuple[KubeObject, ...]:
     labels = ",".join(f"{key}={value}" for key, value in lead_pod(cluster).items())
-    pods = (await client.list(Selection(PODS, cluster.metadata.namespace, labels))).items
-    return node_address(service, pods, settings)
+    return (await client.list(Selection(PODS, cluster.metadata.namespace, labels))).items
 
 
 async def unexpose(client: Api, cluster: MiniCluster) -> None:
@@ -113,14 +122,19 @@ def node_address(
 ) -> LeadAddress | None:
     """Return the address of the lead's node and the port there, None while the lead is on no node."""
     port = service["spec"]["ports"][0].get("nodePort")
-    nodes = [
-        (each.get("status") or {}).get("hostIP")
+    address = _of_lead(pods, "hostIP")
+    return LeadAddress(settings.address or address, port) if address and port else None
+
+
+def _of_lead(pods: Iterable[KubeObject], field: str) -> str:
+    """Return an address of the lead's pod, empty while there is none."""
+    found = [
+        str((each.get("status") or {}).get(field) or "")
         for each in pods
         if "deletionTimestamp" not in each["metadata"]
         and (each.get("status") or {}).get("phase") not in ("Failed", "Succeeded")
     ]
-    address = next((each for each in nodes if each), None)
-    return LeadAddress(settings.address or address, port) if address and port else None
+    return next(filter(None, found), "")
 
 
 def _check(text: str) -> None:

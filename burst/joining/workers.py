@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from burst.errors import CallInvalid
 from burst.joining.worker_document import WorkerRequest, worker_document
 from burst.lifecycle.records import PREFIX
-from minicluster import document
+from minicluster import document, flux_zips
 from minicluster.plan import Observed, PlanError, Site, plan
 from minicluster.plan.constants import LABEL_INSTANCE, LABEL_POD_INDEX, LABEL_SELECTOR, ConditionType
 
@@ -81,7 +81,7 @@ def worker_objects(
     site = Site(namespace=settings.namespace, image_volumes=settings.image_volumes)
     made = {each["kind"]: each for each in _planned(cluster, site, now) if each["kind"] in _KINDS}
     made["NetworkPolicy"] = _closed(made["NetworkPolicy"])
-    made["ConfigMap"].pop("binaryData", None)  # zips are for a lead
+    made["ConfigMap"] = _for_followers(made["ConfigMap"])
     made["Job"] = _following(made["Job"], cluster, join)
     return tuple(_labelled(made[kind], labels_of(wanted)) for kind in _KINDS)
 
@@ -107,6 +107,12 @@ def _planned(cluster: MiniCluster, site: Site, now: float) -> tuple[KubeObject, 
         words = [each["message"] for each in conditions if each["type"] == ConditionType.VALID]
         raise CallInvalid("; ".join(words) or "no objects can be made of its document")
     return found.objects
+
+
+def _for_followers(config: KubeObject) -> KubeObject:
+    """Return the ConfigMap with the one zip that followers need: their fences are in it, for real Flux."""
+    packed = {name: data for name, data in config.get("binaryData", {}).items() if name == flux_zips.ZIP}
+    return {**config, "binaryData": packed} if packed else config
 
 
 def _closed(policy: KubeObject) -> KubeObject:

@@ -14,7 +14,7 @@ _CLUSTERS = "self.flux.bursting.clusters"
 def bursting_rules(is_started: str, reason: str) -> tuple[CelRule, ...]:
     """Return the rules, with CEL for: brokers were made; and why they read nothing anew then.
 
-    Which jobs a queue takes is in their configuration. All else a burst service reads, and may change.
+    Whether jobs are routed is in their configuration. All else a burst service reads, and may change.
     """
     fixed = f"once brokers were made ({reason}); make a new MiniCluster"
     return (

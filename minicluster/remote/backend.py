@@ -67,7 +67,7 @@ class KubernetesBackend(Backend):
                 self.reporter.notice(f"{other} (kubectl apply -f takes it)")
         found, _ = documents.read(text.text, text.source)
         policy = policy_of(request.policy) if request.policy else None
-        with _translated():
+        with translated():
             image = self.given["image"]
             chosen = documents.choose(found, request.name, request.size, policy, image)
             given, usual = self.given["namespace"], _namespace(self)
@@ -179,7 +179,7 @@ class KubernetesBackend(Backend):
         from minicluster.remote import documents, submission
 
         found = [each for text in texts for each in documents.read(text.text, text.source)[0]]
-        with _translated():
+        with translated():
             wanted = [
                 documents.with_namespace(each, self.given["namespace"], _namespace(self))
                 for each in found
@@ -220,7 +220,7 @@ def _target(backend: KubernetesBackend) -> Target:
 
 
 def _namespace(backend: KubernetesBackend) -> str:
-    with _translated():
+    with translated():
         return backend.given["namespace"] or _target(backend).access.namespace()
 
 
@@ -228,7 +228,7 @@ def _run(backend: KubernetesBackend, operation: Callable[[NamespaceSession], Awa
     from minicluster.remote import session
 
     notice, timeout = backend.reporter.notice, backend.given.get("timeout")
-    with _translated():
+    with translated():
         return session.run(_target(backend), operation, notice=notice, timeout=timeout)
 
 
@@ -252,7 +252,7 @@ def _queue_view(backend: KubernetesBackend, found: Summary, view: Callable[[Inst
 
 
 @contextlib.contextmanager
-def _translated() -> Iterator[None]:
+def translated() -> Iterator[None]:
     """Raise the client's errors as those of a back end, with the same messages and exit codes."""
     from minicluster.kube_client.errors import KubernetesError
 

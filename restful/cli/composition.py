@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from minicluster.backends.kept_instance import connect
 from minicluster.database import migrate, open_database
 from restful.cli.application import ApplicationSettings, application
-from restful.cli.kept_instance import connect
 from restful.clusters.spec import ENVIRONMENT, ClusterSpec
 from restful.identity import web_sessions
 from restful.identity.master_key import load_master_key

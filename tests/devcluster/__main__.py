@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from tests.devcluster import state
+from tests.devcluster import network, state
 from tests.devcluster.access import read_access
 from tests.devcluster.api import BROKEN, Api
 from tests.devcluster.building import report
-from tests.devcluster.control_plane import start
+from tests.devcluster.control_plane import network_of, start
 from tests.devcluster.errors import ApiError, GuardianError, HarnessError
 from tests.devcluster.fake_nodes import node_names
 from tests.devcluster.images import AnyImage
@@ -68,13 +68,20 @@ def bring_up(options: argparse.Namespace) -> Path:
             installed.wait_ready()
         if options.fake_nodes:
             plane.add_fake_nodes(options.fake_nodes)
+        if options.reachable:
+            network.forward(network_of(plane), on=True)
         version = plane.version
         (plane.directory / READY).write_text(json.dumps({"version": version, "url": plane.url}))
     except BaseException:
         plane.stop()
         raise
     plane.api.hang_up()
-    report(f"Kubernetes {version} at {plane.url}; `make cluster-down` ends it")
+    word = (
+        "make cluster-down"
+        if options.name == NAME
+        else f"python -m tests.devcluster --name {options.name} down"
+    )
+    report(f"Kubernetes {version} at {plane.url}; `{word}` ends it")
     return plane.directory
 
 
@@ -168,6 +175,9 @@ def main(arguments: list[str] | None = None) -> int:
     starting.add_argument(
         "--install", action="store_true", help="with the operator, as the chart installs it; needs --nodes"
     )
+    starting.add_argument(
+        "--reachable", action="store_true", help="reached from other clusters that are so too; needs --nodes"
+    )
     starting.set_defaults(run=up)
     building = commands.add_parser("images", help="build the images of containers/; prints their archives")
     building.set_defaults(run=images)
@@ -176,6 +186,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.run is up and options.install and not options.nodes:
         parser.error("--install needs nodes for the pods: --nodes 4 (make cluster NODES=4 INSTALL=1)")
+    if options.run is up and options.reachable and not options.nodes:
+        parser.error("--reachable needs nodes, whose network is reached: --nodes 2 (make clusters)")
     try:
         return int(options.run(options))
     except (HarnessError, GuardianError, TimeoutError) as error:

@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 OLD: dict[str, Any] = yaml.safe_load(gzip.decompress((DATA / "crd.yaml.gz").read_bytes()))
 _STORED = "A stored document that had more already still gets its status, can shrink, and can go"
 _READ = "(brokers read their configuration only at start); make a new MiniCluster"
-_FIXED = ("bursting cannot come or go",)
 _NEW = "no document had `bursting` before"
 ON_PURPOSE = {
-    **{f"the document: new rule: spec.{what} once brokers were made {_READ}": _NEW for what in _FIXED},
+    f"the document: new rule: spec.bursting cannot come or go once brokers were made {_READ}": _NEW,
     "spec: new rule: a MiniCluster has at most 100000 hosts, remote ones included": (
         f"one document stopped the operator for all; as many hosts in `size` were refused before. {_STORED}"
     ),

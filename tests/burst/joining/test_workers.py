@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from base64 import b64decode
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,7 +97,9 @@ def _without_scripts(item: dict[str, Any]) -> dict[str, Any]:
     if item["kind"] != "ConfigMap":
         return item
     shown = {"broker.toml", "slot", "cluster", "machine"}
-    return {**item, "data": {name: text if name in shown else "…" for name, text in item["data"].items()}}
+    made = {**item, "data": {name: text if name in shown else "…" for name, text in item["data"].items()}}
+    packed = dict.fromkeys(item.get("binaryData", ()), "…")
+    return {**made, "binaryData": packed} if packed else made
 
 
 @pytest.mark.parametrize("name", GOLDENS)
@@ -130,6 +134,14 @@ def test_brokers_are_the_slots_hosts_behind_those_of_the_lead() -> None:
     assert values["MINICLUSTER_HOST"] == "burst-0-$(MINICLUSTER_INDEX)"
     assert (values["MINICLUSTER_FENCE"], values["MINICLUSTER_LEAVE_AFTER"]) == ("30", "120")
     assert '-Shostname="${MINICLUSTER_HOST:-' in made["ConfigMap"]["data"]["start.sh"]
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_followers_of_real_flux_have_their_fence_and_nothing_else_of_a_lead(name: str) -> None:
+    packed = objects(*GOLDENS[name])["ConfigMap"]["binaryData"]
+    assert set(packed) == {"flux_modules.zip"}
+    with zipfile.ZipFile(io.BytesIO(b64decode(packed["flux_modules.zip"]))) as archive:
+        assert "minicluster/fence/flux_command.py" in archive.namelist()
 
 
 def test_the_job_ends_by_itself_when_its_time_is_over() -> None:

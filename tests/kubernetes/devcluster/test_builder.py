@@ -48,6 +48,12 @@ def test_the_chart_is_not_installed_without_nodes(capsys: pytest.CaptureFixture[
     assert "--install needs nodes for the pods: --nodes 4" in capsys.readouterr().err
 
 
+def test_reaching_another_cluster_needs_nodes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["up", "--reachable"])
+    assert "--reachable needs nodes, whose network is reached" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("layers", "kept"), [(builder.MAX_LAYERS, True), (builder.MAX_LAYERS + 1, False)])
 def test_a_store_that_has_grown_large_is_begun_anew(tmp_path: Path, layers: int, *, kept: bool) -> None:
     for number in range(layers):

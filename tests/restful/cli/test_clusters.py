@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from minicluster.backends import discovery
+from minicluster.backends import discovery, kept_instance
 from minicluster.backends.discovery import BackendRegistry
 from minicluster.backends.documents import DocumentText
 from minicluster.backends.errors import NoCluster
 from minicluster.backends.port import Backend, BackendKind, BackendOption
 from minicluster.backends.records import BroughtUp, ClusterListing, ClusterSummary, UpRequest
 from minicluster.instance.errors import InstanceGone
-from restful.cli import kept_instance
 from restful.cli.clusters import ClusterChoice, served
 from restful.cli.errors import WrongOptions
 

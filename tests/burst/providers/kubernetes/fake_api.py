@@ -85,7 +85,8 @@ class FakeApi:
             about = body["spec"]["resourceAttributes"]
             return 201, {"status": {"allowed": f"{about['verb']} {about['resource']}" not in self.denied}}
         if method != "GET":
-            return self._create(path, body) if method == "POST" else self._delete(path)
+            served = {"POST": self._create, "PATCH": self._apply}.get(method)
+            return served(path, body) if served is not None else self._delete(path)
         return self._read(path, query)
 
     def _read(self, path: str, query: Mapping[str, str]) -> tuple[int, Item]:
@@ -106,10 +107,15 @@ class FakeApi:
                 self._pod(path, index)
         return 201, self.items[path]
 
+    def _apply(self, path: str, body: Item) -> tuple[int, Item]:
+        if path in self.items and body["metadata"].get("resourceVersion"):
+            return 409, status(409, "Conflict", f"{path} is there")
+        return 200, self.add(path, body)
+
     def add(self, path: str, body: Item) -> Item:
         """Have an object, as if it had been created."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        about = {**body["metadata"], "uid": f"uid-{next(self.numbers)}", "creationTimestamp": now}
+        about = {"uid": f"uid-{next(self.numbers)}", **body["metadata"], "creationTimestamp": now}
         self.items[path] = {**copy.deepcopy(body), "metadata": about}
         return self.items[path]
 

@@ -1,0 +1,200 @@
+"""The MiniClusters of a Kubernetes cluster whose bursts are managed from outside, with a user's rights."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from burst.clusters.records import BurstingCluster
+from burst.errors import AccessDenied, LeadAway
+from burst.joining import exposure
+from burst.joining.exposure import ExposureSettings, ExposureWay
+from burst.joining.records import JoinSettings
+from minicluster import document
+from minicluster.backends import kept_instance
+from minicluster.document import DocumentError
+from minicluster.kube_client.api import Selection
+from minicluster.kube_client.errors import AccessDeniedError, ApiError, KubernetesError
+from minicluster.kube_client.resources import MINICLUSTERS, SECRETS
+from minicluster.plan.objects import names
+from minicluster.remote import session
+from minicluster.remote.backend import KubernetesBackend, translated
+from minicluster.remote.session import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from burst.joining.exposure import LeadAddress
+    from minicluster.backends.kept_instance import KeptInstance
+    from minicluster.document import MiniCluster
+    from minicluster.kube_client.access import Access
+    from minicluster.remote.session import NamespaceSession
+
+KubeObject = dict[str, Any]
+
+UNFIT = frozenset({"local"})
+"""Kinds of providers whose brokers are on this machine: no lead in a pod is reached from there."""
+NO_TUNNELS = (
+    "spec.bursting.expose is tunnel, which is not there yet: set it to nodePort or loadBalancer, or to none"
+    " where the lead's pod is reached by its own address"
+)
+_CERTIFICATE = "curve.cert"
+_WAYS = {each.value: each for each in ExposureWay}
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceChoice:
+    """A namespace of a Kubernetes cluster, or all of them."""
+
+    access: Access
+    namespace: str = ""
+    """Empty: the context's."""
+    everywhere: bool = False
+    """Whether those of every namespace are meant."""
+
+
+class QuietReporter:
+    """Says nothing: a service that connects again and again has a log."""
+
+    def notice(self, text: str) -> None:
+        """Do nothing, as all others do."""
+
+    def bring_up(self, joined: int, size: int) -> None:
+        """Do nothing."""
+
+    def started(self) -> None:
+        """Do nothing."""
+
+    def errors(self, data: bytes) -> None:
+        """Do nothing."""
+
+    def ended(self, times: object, size: int) -> None:
+        """Do nothing."""
+
+
+class KubernetesClusters:
+    """Those that there are in a namespace; see `ClusterSource`. One that is being deleted is gone."""
+
+    def __init__(self, choice: NamespaceChoice) -> None:
+        """Read the kubeconfig. Raises BackendError."""
+        self._access = choice.access
+        with translated():
+            self._namespace = choice.namespace or choice.access.namespace()
+            server = choice.access.connect().server
+        self._everywhere = choice.everywhere
+        scope = "every namespace" if choice.everywhere else f"namespace {self._namespace}"
+        self.location = f"{scope} of {server}"
+        self.key = hashlib.sha256(self.location.encode()).hexdigest()[:12]
+        self._present: dict[str, MiniCluster] = {}
+        self._closed: set[str] = set()
+        """Uids of those that are known to be exposed no more."""
+
+    def clusters(self) -> list[BurstingCluster]:
+        """Return those that there are now, by name. Raises BackendError."""
+        scope = "" if self._everywhere else self._namespace
+
+        async def read(asked: NamespaceSession) -> tuple[KubeObject, ...]:
+            return (await asked.client.list(Selection(MINICLUSTERS, scope))).items
+
+        with translated():
+            items = session.run(Target(self._access, self._namespace), read)
+        found = [each for each in map(_managed, items) if each is not None]
+        self._present = {each.metadata.uid: each for each in found}
+        return sorted(map(self._cluster, found), key=lambda each: each.name)
+
+    def withdraw(self, open_clusters: AbstractSet[str]) -> None:
+        """Take the exposure of leads back that have no open burst. Raises BackendError."""
+        for uid, found in self._present.items():
+            if uid in open_clusters or uid in self._closed:
+                continue
+
+            async def end(asked: NamespaceSession, found: MiniCluster = found) -> None:
+                await exposure.unexpose(asked.client, found)
+
+            # Who may not read it has not made it.
+            with translated(), contextlib.suppress(AccessDeniedError):
+                session.run(self._target(found), end)
+            self._closed.add(uid)
+
+    def _cluster(self, found: MiniCluster) -> BurstingCluster:
+        name = f"{found.metadata.namespace}/{found.metadata.name}"
+        policy = found.spec.bursting
+        problem = NO_TUNNELS if policy is not None and policy.expose == "tunnel" else ""
+
+        def connect() -> KeptInstance:
+            return self._connect(found)
+
+        def join(slot: str) -> JoinSettings:
+            return self._join(found, slot)
+
+        return BurstingCluster(found.metadata.uid, name, name, found, connect, join, UNFIT, problem)
+
+    def _target(self, found: MiniCluster) -> Target:
+        return Target(self._access, found.metadata.namespace)
+
+    def _connect(self, found: MiniCluster) -> KeptInstance:
+        given = {
+            "kubeconfig": self._access.kubeconfig,
+            "context": self._access.context,
+            "namespace": found.metadata.namespace,
+        }
+        return kept_instance.connect(KubernetesBackend(given, QuietReporter()), found.metadata.name)
+
+    def _join(self, found: MiniCluster, slot: str) -> JoinSettings:
+        policy = found.spec.bursting
+        self._closed.discard(found.metadata.uid)
+
+        async def read(asked: NamespaceSession) -> tuple[str, LeadAddress]:
+            return await _certificate(asked, found), await _address(asked, found)
+
+        try:
+            certificate, (address, port) = session.run(self._target(found), read)
+        except AccessDeniedError as error:
+            raise AccessDenied(f"MiniCluster {_name(found)}: {error}") from error
+        except KubernetesError as error:
+            raise LeadAway(f"MiniCluster {_name(found)}: {error}") from error
+        fence = float(policy.fence_seconds) if policy is not None else 30.0
+        return JoinSettings(found, slot, address, port, certificate, fence)
+
+
+def _managed(item: KubeObject) -> MiniCluster | None:
+    """Return the document of a MiniCluster with managed bursts that is valid, and stays."""
+    if "deletionTimestamp" in item["metadata"] or item["spec"].get("bursting") is None:
+        return None
+    try:
+        return document.validate(item)
+    except DocumentError:
+        return None  # no operator makes brokers of it either
+
+
+def _name(found: MiniCluster) -> str:
+    return f"{found.metadata.namespace}/{found.metadata.name}"
+
+
+async def _certificate(asked: NamespaceSession, found: MiniCluster) -> str:
+    """Return the text of the CURVE certificate. Raises LeadAway while there is none."""
+    secret = names.curve_secret(found)
+    try:
+        item = await asked.client.read(SECRETS, asked.namespace, secret)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        raise LeadAway(f"MiniCluster {_name(found)}: its Secret {secret} is not there yet") from error
+    return base64.b64decode(item["data"][_CERTIFICATE]).decode()
+
+
+async def _address(asked: NamespaceSession, found: MiniCluster) -> LeadAddress:
+    """Return where the lead is reached; it is exposed if it has to be. Raises LeadAway, NameTaken."""
+    expose = found.spec.bursting.expose if found.spec.bursting is not None else "none"
+    if expose == "none":
+        address = await exposure.pod_address(asked.client, found)
+    elif expose in _WAYS:
+        address = await exposure.expose(asked.client, found, ExposureSettings(_WAYS[expose]))
+    else:
+        raise LeadAway(f"MiniCluster {_name(found)}: {NO_TUNNELS}")
+    if address is None:
+        raise LeadAway(f"MiniCluster {_name(found)}: its lead has no address yet ({expose})")
+    return address

@@ -1,0 +1,64 @@
+"""Where commands about bursts look for MiniClusters: this machine, or a Kubernetes cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.burst.providers.kubernetes.fake_api import serving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.cli.calls import Answer
+
+MEMORY = "providers: [{name: far, kind: kubernetes, settings: {kubeconfig: KUBECONFIG, namespace: bursts,\n"
+SETTINGS = MEMORY + "  offers: [{machine: c8, cores: 8}]}}]\n"
+
+
+@pytest.mark.parametrize("option", [("--context", "lab"), ("-n", "science"), ("--all-namespaces",)])
+def test_options_of_kubernetes_are_refused_for_this_machine(
+    call: Callable[..., Answer], tmp_path: Path, option: tuple[str, ...]
+) -> None:
+    answer = call("burst", "list", "--state", str(tmp_path), *option)
+    assert answer.code == 2
+    name = {"-n": "--namespace"}.get(option[0], option[0])
+    assert f"Invalid value for {name}: has a meaning only with --on kubernetes" in answer.err
+
+
+def test_another_back_end_has_no_bursts(call: Callable[..., Answer], tmp_path: Path) -> None:
+    answer = call("burst", "list", "--on", "server", "--state", str(tmp_path))
+    assert answer.code == 2
+    assert "local" in answer.err
+    assert "kubernetes" in answer.err
+
+
+def test_without_a_kubeconfig_it_is_refused(call: Callable[..., Answer], tmp_path: Path) -> None:
+    options = ("--on", "kubernetes", "--kubeconfig", str(tmp_path / "absent"), "--state", str(tmp_path))
+    answer = call("burst", "list", *options)
+    assert answer.code == 1
+    assert f"there is no kubeconfig {tmp_path}/absent" in answer.err
+
+
+def test_each_command_works_with_the_miniclusters_of_a_namespace(
+    call: Callable[..., Answer], tmp_path: Path
+) -> None:
+    with serving(tmp_path) as (_, kubeconfig):
+        (tmp_path / "burst.yaml").write_text(SETTINGS.replace("KUBECONFIG", str(kubeconfig)))
+        options = ("--on", "kubernetes", "--kubeconfig", str(kubeconfig), "-n", "science")
+        options += ("--state", str(tmp_path))
+
+        planned = call("burst", "plan", "mc", *options)
+        assert planned.code == 2
+        assert (
+            "cluster mc: is not up with `spec.bursting` in its document (those that are: none)" in planned.err
+        )
+        assert call("burst", "list", *options).out == "no bursts\n"
+        assert call("burst", "check", "far", *options).out == "far: all is well\n"
+        assert call("burst", "sweep", "--dry-run", *options).out == "nothing is left over\n"
+        assert "c8" in call("burst", "providers", *options).out
+        unknown = call("burst", "show", "62dgmfw4gk", *options)
+        assert "there is no burst '62dgmfw4gk'" in unknown.err
+    assert [each.name for each in tmp_path.glob("burst*.db")] != ["burst.db"]

@@ -1,0 +1,215 @@
+"""`minicluster burst serve --on kubernetes`, with a user's rights: jobs run in pods of another cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from broker_config.formats import jobid
+from minicluster.instance.records import JobFilter
+from tests import inside
+from tests.devcluster import Options, cluster, until
+from tests.kubernetes import inventory, script_pods
+from tests.kubernetes.command_line import member
+from tests.kubernetes.kept_instance import KeptInstance
+from tests.kubernetes.live import SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from minicluster.instance.records import Job
+    from tests.devcluster import ControlPlane
+    from tests.kubernetes.command_line import CommandLine
+    from tests.kubernetes.live import Live
+
+FLUX = {
+    "container": {"disable": True},
+    "bursting": {"clusters": [{"name": "burst-0", "size": 2, "cores": 2}]},
+}
+BURSTING = {
+    "dryRun": False,
+    "expose": "nodePort",
+    "providers": ["research"],
+    "idleSeconds": 3,
+    "verifySeconds": 3,
+    "drainTimeoutSeconds": 60,
+}
+SMALL = {"resources": {"limits": {"cpu": "1"}}}
+JOBS = ((1, 2), (1, 2), (2, 2), (2, 4))
+"""Nodes and tasks, a core each: the only node here has one core, so none of them fits here."""
+
+
+@pytest.fixture(scope="module")
+def remote(nodes: ControlPlane) -> Iterator[ControlPlane]:
+    """Another cluster, with two nodes; the networks of the two route to each other."""
+    with cluster(Options(nodes=2)) as plane:
+        nodes.reach(plane)
+        yield plane
+        nodes.part(plane)
+
+
+@pytest.fixture
+def remote_space(remote: ControlPlane) -> Iterator[str]:
+    """A namespace there."""
+    with script_pods.space(remote.api) as name:
+        yield name
+
+
+@dataclass
+class Served:
+    """A user with the role edit in the namespace of a MiniCluster, and a service of that user's."""
+
+    user: CommandLine
+    folder: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    def options(self) -> list[str]:
+        """Return what follows each command."""
+        words = ["--on", "kubernetes", "--kubeconfig", str(self.user.kubeconfig), "--context", "test"]
+        words += ["--namespace", self.user.namespace]
+        return [*words, "--settings", str(self.folder / "burst.yaml"), "--state", str(self.folder / "state")]
+
+    def burst(self, command: str, *words: str) -> str:
+        """Return what a command prints."""
+        done = inside.completed(["burst", command, *words, *self.options()], self.user.environment())
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def bursts(self) -> list[dict[str, Any]]:
+        """Return all bursts that there ever were."""
+        found: list[dict[str, Any]] = json.loads(self.burst("list", "--all", "--output", "json"))
+        return found
+
+    def start(self) -> None:
+        """Start the service."""
+        argv = [sys.executable, "-m", "minicluster.cli", "burst", "serve", *self.options()]
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(argv, stderr=log, env=self.user.environment())
+
+    def end(self, signum: int) -> int:
+        """End the service; return its exit code."""
+        assert self.process is not None
+        self.process.send_signal(signum)
+        return self.process.wait(60)
+
+    def submit(self, *words: object) -> int:
+        """Submit a job; return its id."""
+        command = ["--", "sh", "-c", "hostname; sleep 2"]
+        done = self.user("submit", "mc", *words, *command)
+        assert done.returncode == 0, done.stderr
+        return jobid.parse(done.stdout.strip())
+
+    def log(self) -> str:
+        """Return what the service has written."""
+        return (self.folder / "log").read_text()
+
+
+@pytest.fixture
+def served(
+    live: Live, nodes: ControlPlane, remote: ControlPlane, remote_space: str, tmp_path: Path
+) -> Iterator[Served]:
+    """A MiniCluster that bursts, and settings with a provider in the other cluster."""
+    live.create(container=SMALL, size=1, flux=FLUX, bursting=BURSTING).joined(1)
+    settings = {
+        "kubeconfig": str(remote.kubeconfig),
+        "namespace": remote_space,
+        "offers": [{"machine": "small", "cores": 2, "requests": {"cpu": "500m"}}],
+    }
+    provider = {"name": "research", "kind": "kubernetes", "settings": settings}
+    (tmp_path / "burst.yaml").write_text(yaml.safe_dump({"providers": [provider]}))
+    made = Served(member(nodes, live.namespace, "edit"), tmp_path)
+    yield made
+    if made.process is not None and made.process.poll() is None:
+        made.end(signal.SIGKILL)
+
+
+def hosts(instance: KeptInstance, id_: int) -> list[str]:
+    """Return what a job has printed: the name of a pod by each task."""
+    chunks = instance.ask(lambda connected: list(connected.jobs.output(id_)))
+    return b"".join(each.data for each in chunks).decode().split()
+
+
+def job(instance: KeptInstance, id_: int) -> Job:
+    """Wait until a job has ended, and return it."""
+
+    def poll() -> Job | None:
+        found = instance.ask(lambda connected: connected.jobs.get(id_))
+        return found if found.t_inactive else None
+
+    found = until(poll, f"the end of job {id_}", SECONDS)
+    assert found is not None
+    return found
+
+
+def labelled(plane: ControlPlane) -> set[str]:
+    """Return what there is of bursts in a cluster, of all kinds."""
+    return {each for each in inventory.of(plane.api) if "mcb-" in each}
+
+
+def exposed(plane: ControlPlane) -> set[str]:
+    """Return the ways to leads, of all kinds."""
+    return {each for each in inventory.of(plane.api) if "-bursts-" in each}
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["one service", "killed amid it"])
+def test_jobs_run_in_another_cluster_and_leave_nothing(
+    served: Served, live: Live, nodes: ControlPlane, remote: ControlPlane, *, is_killed: bool
+) -> None:
+    before = inventory.of(remote.api)
+    assert served.burst("check", "research").strip() == "research: all is well"
+    ids = [served.submit("--burstable", "-N", count, "-n", tasks, "-t", "2m") for count, tasks in JOBS]
+    [planned] = json.loads(served.burst("plan", "--output", "json"))
+    assert [sorted(each["jobs"]) for each in planned["bursts"]] == [sorted(ids)]
+    begin = time.monotonic()
+    served.start()
+    instance = KeptInstance(nodes.kubeconfig, live.namespace, live.name)
+    until(lambda: exposed(nodes), "the lead to be exposed", SECONDS)
+    here = job(instance, served.submit("-n", 1))
+    assert (here.ranks, hosts(instance, here.id)) == ("0", ["mc-0"])
+    if is_killed:
+        until(lambda: served.bursts()[0]["state"] in {"joining", "active"}, "the burst to be there", SECONDS)
+        served.end(signal.SIGKILL)
+        assert labelled(remote)
+        served.start()
+
+    ended = [job(instance, each) for each in ids]
+    ran = time.monotonic() - begin
+    assert [each.returncode for each in ended] == [0] * len(JOBS)
+    assert [each.nnodes for each in ended] == [count for count, _ in JOBS]
+    assert here.t_run < min(each.t_run for each in ended)
+    [burst] = served.bursts()
+    pods = {f"mcb-{burst['burst']}-{index}" for index in range(burst["nodes"])}
+    for found, (count, tasks) in zip(ended, JOBS, strict=True):
+        printed = hosts(instance, found.id)
+        assert len(printed) == tasks
+        assert len(set(printed)) == count
+        assert set(printed) <= pods
+        assert found.nodelist.startswith("burst-0-")
+    assert sorted(each["id"] for each in burst["jobs"]) == sorted(ids)
+    every = instance.ask(lambda connected: connected.jobs.find(JobFilter(), limit=0))
+    assert {each.id for each in every if "probe" not in each.name} == {*ids, here.id}
+
+    until(lambda: served.bursts()[0]["state"] == "deleted", "the burst to be deleted", SECONDS)
+    until(lambda: not exposed(nodes), "the exposure to be taken back", SECONDS)
+    gone = time.monotonic() - begin
+    assert labelled(remote) == set()
+    assert inventory.of(remote.api) - before == set()
+    assert served.bursts()[0]["outcome"] == "succeeded"
+    assert served.end(signal.SIGTERM) == 0
+    assert "Traceback" not in served.log()
+    usage = os.times()
+    print(
+        f"{live.image}: four jobs done {ran:.1f} s after the service's start, all gone after {gone:.1f} s;"
+        f" an ordinary job waited {here.t_run - here.t_submit:.2f} s;"
+        f" children's processor time {usage.children_user + usage.children_system:.1f} s"
+    )
