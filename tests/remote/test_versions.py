@@ -144,7 +144,7 @@ DEFINITIONS: dict[str, tuple[JSON, str | None, str, str]] = {
     "older": (
         published(OLD_CRD),
         "v1alpha2",
-        "lacks spec.bursting, status.lead, status.save and 6 more",
+        "lacks spec.bursting, spec.flux.bursting.clusters.cores, spec.flux.bursting.clusters.gpus and 8 more",
         OLDER,
     ),
     "newer": (published(NEW_CRD), "v1alpha2", "also has spec.x", ""),

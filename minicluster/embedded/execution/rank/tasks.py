@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
     from minicluster.embedded.execution.messages import MessageType, StartTasks, ToLead, WriteInput
     from minicluster.embedded.overlay.overlay import Overlay
+
+KILLED_SECONDS = 2.0
+"""After SIGKILL what ends has ended after so long."""
 
 
 class Tasks:
@@ -85,10 +89,16 @@ class Tasks:
             job.check_end()  # it may have been its last process
 
     async def end_all(self) -> None:
-        """End every job here, as the broker ends: SIGTERM, then SIGKILL after the grace period."""
+        """End every job here, as the broker ends: SIGTERM, then SIGKILL after the grace period.
+
+        A process that has left its session and environment is known by nothing, and may have a task's output
+        open for ever: it is not waited for, as the broker kills all that is below it at its end.
+        """
         for job in tuple(self._jobs.values()):
             job.processes.kill(signal.SIGTERM)
         self._idle.clear()
-        while self._jobs:
-            await self._idle.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.grace + KILLED_SECONDS):
+                while self._jobs:
+                    await self._idle.wait()
         self._guard.close()
