@@ -13,5 +13,9 @@ class PlanChanged(WrongRequest):
     """The plan that is to be applied is not the present one any more."""
 
 
+class ServiceSweeps(WrongRequest):
+    """A service runs, which sweeps by itself."""
+
+
 class ProviderUnknown(WrongRequest):
     """The settings have no provider of this name."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from burst import asked
 from burst.advance.context import called
 from burst.cli import rows
-from burst.cli.errors import PlanChanged, ProviderUnknown
+from burst.cli.errors import PlanChanged, ProviderUnknown, ServiceSweeps
+from burst.errors import LeaseLost
 from burst.ledger import bursts, jobs, journal, lease, reservations, resources
 from burst.lifecycle.states import BurstState
 from burst.planning import money
@@ -72,9 +73,14 @@ async def stop_burst(workplace: Workplace, label: str) -> str:
 
 
 async def swept(workplace: Workplace, *, is_dry: bool) -> tuple[list[dict[str, Any]], Sequence[str]]:
-    """Sweep; return what was found as rows, and what could not be swept. Raises LeaseLost."""
-    if not is_dry:
-        await workplace.ledger.acquire()
+    """Sweep; return what was found as rows, and what could not be swept. Raises ServiceSweeps."""
+    try:
+        if not is_dry:
+            await workplace.ledger.acquire()
+    except LeaseLost as error:
+        raise ServiceSweeps(
+            f"{error}, and sweeps every two minutes by itself; --dry-run reports what is there"
+        ) from error
     report = await sweep(workplace.context, is_dry=is_dry)
     found = [
         {

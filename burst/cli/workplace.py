@@ -75,20 +75,15 @@ class Workplace:
         chosen = [each for each in found if name in {"", each.name, each.name.rpartition("/")[2]}]
         if not chosen:
             names = ", ".join(each.name for each in found) or "none"
-            what = f"cluster {name}" if name else "no cluster"
-            raise ClusterUnknown(
-                f"{what}: is not up with `spec.bursting` in its document (those that are: {names})"
-            )
+            needed = "with `spec.bursting` in its document"
+            what = f"cluster {name}: is not up {needed}" if name else f"no cluster is up {needed}"
+            raise ClusterUnknown(f"{what} (those that are: {names})" if name else what)
         return chosen
 
     async def withdraw(self) -> None:
         """Take back what is beside MiniClusters for bursts that are over. Raises BackendError."""
         open_bursts = await self.ledger.read(bursts.opened)
         await asyncio.to_thread(self.source.withdraw, {each.cluster for each in open_bursts})
-
-    def policy(self, cluster: BurstingCluster, now: float) -> ClusterPolicy:
-        """Return what is set for a MiniCluster."""
-        return policy.of_cluster(cluster, self.settings.settings, now)
 
 
 @contextlib.asynccontextmanager
