@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
@@ -21,15 +22,17 @@ async def plan_all(planner: BurstPlanner, clusters: Iterable[BurstingCluster]) -
 
     A lead that does not answer is passed over. Raises DatabaseError.
     """
-    plans = []
-    for cluster in clusters:
-        try:
-            found = await planner.planned(cluster)
-        except LeadAway as error:
-            _log.info("%s: nothing is planned: %s", cluster.name, error)
-            continue
-        plans.append(found)
-        if found.plan.bursts and not found.policy.is_dry:
-            for burst in await planner.apply(found):
-                _log.info("%s: burst %s is asked for", cluster.name, burst)
-    return plans
+    plans = await asyncio.gather(*(_planned(planner, each) for each in clusters))
+    return [each for each in plans if each is not None]
+
+
+async def _planned(planner: BurstPlanner, cluster: BurstingCluster) -> ClusterPlan | None:
+    try:
+        found = await planner.planned(cluster)
+    except LeadAway as error:
+        _log.info("%s: nothing is planned: %s", cluster.name, error)
+        return None
+    if found.plan.bursts and not found.policy.is_dry:
+        for burst in await planner.apply(found):
+            _log.info("%s: burst %s is asked for", cluster.name, burst)
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from broker_config.formats import resource_set
@@ -45,6 +46,8 @@ class LeadConnections:
         self._clusters: Mapping[str, BurstingCluster] = {}
         self._open: dict[str, OpenLead] = {}
         self._lock = threading.Lock()
+        self._connecting: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        """One that is slow to answer does not delay the others."""
 
     def serve(self, clusters: Iterable[BurstingCluster]) -> None:
         """Set which MiniClusters there are. Those that are gone are not connected any longer."""
@@ -52,6 +55,8 @@ class LeadConnections:
         with self._lock:
             self._clusters = found
             gone = [self._open.pop(uid) for uid in self._open.keys() - found.keys()]
+            for uid in self._connecting.keys() - found.keys():
+                del self._connecting[uid]
         for each in gone:
             each.instance.close()
 
@@ -69,10 +74,20 @@ class LeadConnections:
     def opened(self, uid: str) -> OpenLead:
         """Return the connection to a lead. Raises LeadAway."""
         with self._lock:
+            connecting = self._connecting[uid]
+        with connecting:
             found = self._open.get(uid)
-            if found is None:
-                found = self._open[uid] = _connected(self.cluster(uid))
-            return found
+            if found is not None:
+                return found
+            made = _connected(self.cluster(uid))
+            with self._lock:
+                is_there = uid in self._clusters
+                if is_there:
+                    self._open[uid] = made
+        if not is_there:
+            made.instance.close()
+            self.cluster(uid)
+        return made
 
     def lost(self, uid: str) -> None:
         """Connect anew the next time: a call over the connection failed."""

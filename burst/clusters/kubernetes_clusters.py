@@ -101,9 +101,21 @@ class KubernetesClusters:
 
         with translated():
             items = session.run(Target(self._access, self._namespace), read)
-        found = [each for each in map(_managed, items) if each is not None]
+        found = [each for each in map(self._managed, items) if each is not None]
         self._present = {each.metadata.uid: each for each in found}
         return sorted(map(self._cluster, found), key=lambda each: each.name)
+
+    def _managed(self, item: KubeObject) -> MiniCluster | None:
+        """Return the document of a MiniCluster with managed bursts that stays; of an invalid one the last.
+
+        Its brokers run on as they were begun, and so do its bursts.
+        """
+        if "deletionTimestamp" in item["metadata"] or item["spec"].get("bursting") is None:
+            return None
+        try:
+            return document.validate(item)
+        except DocumentError:
+            return self._present.get(item["metadata"]["uid"])
 
     def withdraw(self, open_clusters: AbstractSet[str]) -> None:
         """Take the exposure of leads back that have no open burst. Raises BackendError."""
@@ -158,16 +170,6 @@ class KubernetesClusters:
             raise LeadAway(f"MiniCluster {_name(found)}: {error}") from error
         fence = float(policy.fence_seconds) if policy is not None else 30.0
         return JoinSettings(found, slot, address, port, certificate, fence)
-
-
-def _managed(item: KubeObject) -> MiniCluster | None:
-    """Return the document of a MiniCluster with managed bursts that is valid, and stays."""
-    if "deletionTimestamp" in item["metadata"] or item["spec"].get("bursting") is None:
-        return None
-    try:
-        return document.validate(item)
-    except DocumentError:
-        return None  # no operator makes brokers of it either
 
 
 def _name(found: MiniCluster) -> str:

@@ -114,6 +114,15 @@ def test_one_that_is_listed_no_more_is_gone_and_a_listing_that_fails_is_an_error
     assert source.clusters.clusters() == []
 
 
+def test_one_whose_document_is_invalid_now_is_not_gone(source: Source) -> None:
+    """Its brokers run on as they were begun, and its bursts with them."""
+    source.add(bursting={"expose": "none"})
+    [before] = source.clusters.clusters()
+    source.add(bursting={"expose": "smoke"})
+    [after] = source.clusters.clusters()
+    assert after.document == before.document
+
+
 def test_without_a_kubeconfig_it_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="there is no kubeconfig"):
         KubernetesClusters(NamespaceChoice(Access(str(tmp_path / "absent"))))
