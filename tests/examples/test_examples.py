@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from tests.devcluster.waiting import until
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -110,6 +112,30 @@ def autoscaling(machine: Machine) -> None:
         assert seen["nodes_demanded"] == demanded
 
 
+def bursting(machine: Machine) -> None:
+    """A job of two nodes runs on two that are made for it, and are gone afterwards."""
+    state = ("--state", str(machine.root.parent / "bursts"))
+    machine.up(_path("bursting"))
+    job = machine.good("submit", "bursting", "--burstable", "-N", "2", "-t", "1", "--", "true").stdout.strip()
+    [plan] = machine.rows("burst", "plan", *state)
+    assert [each["nodes"] for each in plan["bursts"]] == [2]
+    service = machine.start("burst", "serve", *state)
+    try:
+        until(
+            lambda: [row["state"] for row in machine.rows("burst", "list", "--all", *state)] == ["deleted"],
+            "the burst's end",
+            90,
+        )
+    finally:
+        service.terminate()
+        _, errors = service.communicate(timeout=30)
+    assert service.returncode == 0, errors
+    [burst] = machine.rows("burst", "list", "--all", *state)
+    assert (burst["outcome"], burst["reason"]) == ("succeeded", "it has nothing to do")
+    (row,) = [each for each in machine.rows("jobs", "bursting", "--all") if each["id"] == job]
+    assert (row["state"], row["nodelist"]) == ("COMPLETED", "burst-0-[0-1]")
+
+
 def jacobi(machine: Machine) -> None:
     """Its result is right on whatever nodes it was, and the urgent job did not wait for its end."""
     pytest.importorskip("numpy", reason="needs numpy: pip install 'minicluster[examples]'")
@@ -163,6 +189,7 @@ CHECKS: dict[str, Callable[[Machine], None]] = {
     "scaling": scaling,
     "scaling-from-within": scaling_from_within,
     "autoscaling": autoscaling,
+    "bursting": bursting,
     "jacobi": jacobi,
     "queens": queens,
     "lammps-lj": lammps_lj,
