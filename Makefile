@@ -26,7 +26,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-pure supplies properties hostile prove-rest cluster cluster-down clusters clusters-down images lint format manifests reference release lock clean
+.PHONY: help demo test test-all test-pure supplies properties hostile prove-rest cluster cluster-down clusters clusters-down \
+	images lint format manifests reference release lock clean
 help:
 	@sed -n 's/^# make/make/p; s/^#      /     /p' Makefile
 

@@ -35,6 +35,7 @@ class BurstService:
     async def _advance(self, every: Sequence[BurstRecord]) -> None:
         """Take bursts of one provider on, one after the other."""
         for burst in every:
+            await self._context.ledger.keep()
             for _ in range(MAX_STEPS):
                 if isinstance(await advance(self._context, burst.id), Wait):
                     break

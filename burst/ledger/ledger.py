@@ -31,6 +31,7 @@ class BurstLedger:
         """Seconds since 1970."""
         self.fence = 0
         """Of this process's lease; 0: it has none."""
+        self._renewed = 0.0
 
     async def acquire(self) -> None:
         """Take the lease, or go on with it. Raises LeaseLost while another process has it."""
@@ -38,7 +39,14 @@ class BurstLedger:
         async def work(connection: AsyncConnection) -> int:
             return await lease.acquire(connection, self._holder, self.now(), LEASE_SECONDS)
 
+        renewed = self.now()
         self.fence = await self._database.writing(work)
+        self._renewed = renewed
+
+    async def keep(self) -> None:
+        """Go on with the lease in time, where work takes longer than it. Raises LeaseLost."""
+        if self.now() - self._renewed >= LEASE_SECONDS / 3:
+            await self.acquire()
 
     async def release(self) -> None:
         """Let another process have the lease at once."""

@@ -177,8 +177,8 @@ def test_the_frobnicator_runs_from_the_zip_beside_it(tmp_path: Any) -> None:
     (tmp_path / flux_zips.ZIP).write_bytes(flux_zips.pack())
     for name, text in flux_zips.burst_files().items():
         (tmp_path / name).write_text(text)
-    execution = {"R_lite": [{"rank": "0-1", "children": {"core": "0-1"}}], "nodelist": ["mc-[0-1]"]}
-    execution |= {"properties": {"local": "0-1"}}
+    execution = {"R_lite": [{"rank": "0-4", "children": {"core": "0-1"}}]}
+    execution |= {"nodelist": ["mc-[0-1],burst-0-[0-2]"], "properties": {"local": "0-1", "burst-0": "2-4"}}
     (tmp_path / "R").write_text(json.dumps({"version": 1, "execution": execution}))
     config = {
         "resource": {"path": str(tmp_path / "R")},
