@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from broker_config import own_toml
-from broker_config.burst_slots import BURST, DEFAULT_QUEUE, LOCAL
+from broker_config.formats.burst_names import BURST, DEFAULT_QUEUE, LOCAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,18 +7,13 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker_config.formats import host_ranges
+from broker_config.formats.burst_names import BURST, DEFAULT_QUEUE, LOCAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from broker_config.formats.host_ranges import HostRange
 
-DEFAULT_QUEUE = "default"
-"""The queue of ordinary jobs."""
-LOCAL = "local"
-"""The property of the MiniCluster's own ranks."""
-BURST = "burst"
-"""The property of all slots' ranks, and the queue in which jobs wait for a burst: the waiting room."""
 _SLOT = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?-")
 """Names that properties, queues and pods can have."""
 RESERVED = frozenset((DEFAULT_QUEUE, LOCAL, BURST))

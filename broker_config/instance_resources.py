@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker_config import burst_queues, own_toml
-from broker_config.burst_slots import BURST, LOCAL
 from broker_config.formats import host_ranges, idset, resource_ranges, resource_set
+from broker_config.formats.burst_names import BURST, LOCAL
 from broker_config.formats.resource_ranges import AlikeRanks
 
 if TYPE_CHECKING:

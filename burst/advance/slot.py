@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker_config.formats.burst_names import DEFAULT_QUEUE
 from burst.ledger import jobs
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from burst.lifecycle.records import AssignedJob, BurstRecord
     from burst.lifecycle.steps import Assign, Close, NoteIdle, OpenQueue, Probe, Restart
 
-DEFAULT_QUEUE = "default"
-"""Where jobs are moved that somebody else has put into the queue of a burst."""
 RETURNED, RESTARTED = "returned", "restarted"
 
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from broker_config.formats import resource_set
+from broker_config.formats.burst_names import DEFAULT_QUEUE
 from burst.errors import ClusterGone, LeadAway
 from burst.leads.instance_lead import InstanceLead, instance_id
 from burst.leads.layout import LeadLayout, of_resource_set
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from minicluster.instance.port import Instance
 
 T = TypeVar("T")
-HOME = "default"
-"""The queue of jobs that run on a MiniCluster's own nodes."""
 
 
 class OpenLead(NamedTuple):
@@ -166,5 +165,5 @@ def _connected(cluster: BurstingCluster) -> OpenLead:
         raise LeadAway(str(error)) from error
     slots = [each.name for each in broker_settings(cluster.document, Site()).slots]
     layout = of_resource_set(found, slots)
-    lead = InstanceLead(instance, layout.slots, HOME)
-    return OpenLead(instance, identity, layout, lead, WaitingJobs(instance, layout, HOME))
+    lead = InstanceLead(instance, layout.slots, DEFAULT_QUEUE)
+    return OpenLead(instance, identity, layout, lead, WaitingJobs(instance, layout, DEFAULT_QUEUE))

@@ -15,6 +15,7 @@ from burst.joining.exposure import ExposureSettings, ExposureWay
 from burst.joining.records import JoinSettings
 from minicluster import document
 from minicluster.backends import kept_instance
+from minicluster.backends.quiet_reporter import QuietReporter
 from minicluster.document import DocumentError
 from minicluster.kube_client.api import Selection
 from minicluster.kube_client.errors import AccessDeniedError, ApiError, KubernetesError
@@ -54,25 +55,6 @@ class NamespaceChoice:
     """Empty: the context's."""
     everywhere: bool = False
     """Whether those of every namespace are meant."""
-
-
-class QuietReporter:
-    """Says nothing: a service that connects again and again has a log."""
-
-    def notice(self, text: str) -> None:
-        """Do nothing, as all others do."""
-
-    def bring_up(self, joined: int, size: int) -> None:
-        """Do nothing."""
-
-    def started(self) -> None:
-        """Do nothing."""
-
-    def errors(self, data: bytes) -> None:
-        """Do nothing."""
-
-    def ended(self, times: object, size: int) -> None:
-        """Do nothing."""
 
 
 class KubernetesClusters:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker_config.formats import constraints
+from broker_config.formats.burst_names import LOCAL
 from burst.leads.slot_ranks import SlotRanks
-from minicluster.burst_routing.routing import LOCAL
 from queue_policies.nodes.feasibility import infeasible
 from queue_policies.nodes.pool import Pool
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker_config.formats import jobspec
+from broker_config.formats.burst_names import BURST, LOCAL
 from broker_config.formats.errors import ParseError
 from burst.planning.records import BurstableJob
-from minicluster.burst_routing.routing import BURSTABLE, LOCAL, WAITING_ROOM
+from minicluster.burst_routing.routing import BURSTABLE
 from minicluster.instance.errors import JobNotFound
 from minicluster.instance.records import JobFilter, JobState
 
@@ -50,7 +51,7 @@ class WaitingJobs:
     def read(self) -> list[WaitingJob]:
         """Return the burstable jobs that wait. Blocks; raises InstanceError."""
         pending = self._instance.jobs.find(JobFilter(states=JobState.PENDING), limit=0)
-        queues = {self._home, WAITING_ROOM}
+        queues = {self._home, BURST}
         waiting = {job.id: job for job in pending if job.queue in queues}
         self._known = {job: wanted for job, wanted in self._known.items() if job in waiting}
         for job in [job for job in waiting if job not in self._known][:READS]:
@@ -74,7 +75,7 @@ class WaitingJobs:
             submitted=job.t_submit,
             depends=job.state is JobState.DEPEND,
             constrained=wanted.own_constraints,
-            fits_here=job.queue != WAITING_ROOM and self._layout.fits_here(wanted.request),
+            fits_here=job.queue != BURST and self._layout.fits_here(wanted.request),
         )
 
     def _wanted(self, job: int) -> _Wanted | None:
@@ -92,4 +93,4 @@ class WaitingJobs:
 
 def _is_of_queue(found: Any) -> bool:
     """Return whether constraints are those that its queue adds to a job without any."""
-    return found in ({"properties": [LOCAL]}, {"properties": [WAITING_ROOM]})
+    return found in ({"properties": [LOCAL]}, {"properties": [BURST]})

@@ -13,7 +13,6 @@ from burst.planning.records import (
     Budget,
     BudgetLimit,
     BurstSelection,
-    BurstSlot,
     Durations,
 )
 
@@ -44,16 +43,6 @@ class ProviderChoice(NamedTuple):
 
     names: tuple[str, ...]
     problems: tuple[str, ...] = ()
-
-
-class BurstUsage(NamedTuple):
-    """What bursts of a MiniCluster that are not deleted use of its caps."""
-
-    bursts: int = 0
-    nodes: int = 0
-
-
-UNUSED = BurstUsage()
 
 
 def selection(policy: BurstPolicy) -> BurstSelection:
@@ -183,23 +172,3 @@ def providers(policy: BurstPolicy, settings: BurstSettings, cluster: ManagedClus
 
 def _is_allowed(provider: ProviderSettings, cluster: ManagedCluster) -> bool:
     return not provider.namespaces or cluster.namespace in provider.namespaces
-
-
-def capped(
-    policy: BurstPolicy, slots: Iterable[BurstSlot], usage: BurstUsage = UNUSED
-) -> tuple[BurstSlot, ...]:
-    """Return slots that no burst has, as far as the caps `maxBursts` and `maxNodes` leave them.
-
-    A slot is made smaller rather than left out. So all bursts of a plan together are within the caps, also if
-    one takes fewer nodes than its slot has: others get those the next time.
-    """
-    free = list(slots)
-    count = max(policy.max_bursts - usage.bursts, 0) if policy.max_bursts else len(free)
-    nodes = policy.max_nodes - usage.nodes if policy.max_nodes else sum(each.size for each in free)
-    found = []
-    for slot in free[:count]:
-        size = min(slot.size, nodes)
-        if size > 0:
-            found.append(slot._replace(size=size))
-            nodes -= size
-    return tuple(found)

@@ -10,15 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker_config.formats import resource_set
+from broker_config.formats.burst_names import BURST, LOCAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
-
-LOCAL = "local"
-"""The property of a MiniCluster's own ranks."""
-BURST = "burst"
-"""The property of all other ranks, and the queue where jobs wait for a burst."""
 
 
 class BurstRanks(NamedTuple):

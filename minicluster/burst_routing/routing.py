@@ -18,6 +18,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker_config.formats import idset, jobspec
+from broker_config.formats.burst_names import BURST, LOCAL
 from minicluster.burst_routing.errors import BurstableError, BurstingTableError, SlotQueueError
 
 if TYPE_CHECKING:
@@ -31,10 +32,6 @@ BURSTABLE = "burstable"
 """Attribute (`attributes.system.burstable`) of a job that may run on a burst."""
 PROBE = "minicluster.probe"
 """Attribute (`attributes.system.minicluster.probe`) of a job of the service that tries a slot's rank."""
-WAITING_ROOM = "burst"
-"""The queue of jobs that wait for a burst; it is always stopped."""
-LOCAL = "local"
-"""The property in R of the MiniCluster's own nodes."""
 _PROVIDER = re.compile(r"[A-Za-z0-9.-]+")
 
 Shape: TypeAlias = "tuple[int, int]"
@@ -97,7 +94,7 @@ def route(spec: Any, routing: Routing) -> str | None:
     asked = jobspec.read(spec).resources
     if fits(asked, routing.local) or not any(fits(asked, slot) for slot in routing.slots.values()):
         return None
-    return WAITING_ROOM
+    return BURST
 
 
 def fits(asked: RequestedResources, local: Mapping[Shape, int]) -> bool:

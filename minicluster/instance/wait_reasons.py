@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker_config.formats import jobid, jobspec
+from broker_config.formats.burst_names import BURST
 from broker_config.formats.errors import JobIdError
-from minicluster.burst_routing.routing import WAITING_ROOM
 from minicluster.instance.errors import JobNotFound
 from minicluster.instance.records import JobFilter, JobState
 
@@ -129,7 +129,7 @@ def _stopped(job: Job, queues: Sequence[QueueStatus], wording: Wording) -> str:
     stopped = next((each for each in queues if each.name in {job.queue, ""} and not each.started), None)
     if stopped is None:
         return ""
-    if stopped.name == WAITING_ROOM and not stopped.stop_reason:
+    if stopped.name == BURST and not stopped.stop_reason:
         return f"waits for nodes of a burst{wording.burst}"
     which = f"queue {stopped.name}" if stopped.name else "the queue"
     reason = f": {stopped.stop_reason}" if stopped.stop_reason else ""

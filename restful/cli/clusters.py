@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import yaml
 
 from minicluster.backends import discovery, documents
 from minicluster.backends.documents import DocumentText
+from minicluster.backends.quiet_reporter import QuietReporter
 from minicluster.backends.records import UpRequest
 from restful.cli.errors import WrongOptions
 
@@ -41,29 +42,6 @@ class ClusterChoice:
     name: str = ""
     engine: str = "auto"
     oversubscribe: bool = False
-
-
-class Quiet:
-    """A reporter that shows warnings of the back end alone."""
-
-    def __init__(self, show: Callable[[str], None]) -> None:
-        self._show = show
-
-    def notice(self, text: str) -> None:
-        """Show a message."""
-        self._show(text)
-
-    def bring_up(self, joined: int, size: int) -> None:
-        """Show nothing."""
-
-    def started(self) -> None:
-        """Show nothing."""
-
-    def errors(self, data: bytes) -> None:
-        """Show nothing: there is no command."""
-
-    def ended(self, times: Any, size: int) -> None:
-        """Show nothing."""
 
 
 def served(choice: ClusterChoice, show: Callable[[str], None]) -> tuple[Backend, str]:
@@ -104,4 +82,5 @@ def _brought_up(backend: Backend, text: DocumentText, choice: ClusterChoice) -> 
 def _backend(choice: ClusterChoice, show: Callable[[str], None]) -> Backend:
     kind = discovery.registry().kind(discovery.USUAL)
     given = {each.key: each.default for each in kind.options_of("up")}
-    return kind.open({**given, "engine": choice.engine, "oversubscribe": choice.oversubscribe}, Quiet(show))
+    given |= {"engine": choice.engine, "oversubscribe": choice.oversubscribe}
+    return kind.open(given, QuietReporter(show))

@@ -19,9 +19,7 @@ def configuration(cluster: Any) -> dict[str, Any]:
 @pytest.fixture
 def managed(make: Any) -> Any:
     """A MiniCluster whose bursts are managed."""
-    cluster = make()
-    object.__setattr__(cluster.spec, "bursting", object())  # the record is frozen
-    return cluster
+    return make({"bursting": {}, "flux": {"bursting": {"clusters": [{"name": "burst-0", "size": 2}]}}})
 
 
 def test_the_frobnicator_is_beside_its_code(managed: Any) -> None:

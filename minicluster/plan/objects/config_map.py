@@ -78,7 +78,7 @@ def _schedules(settings: BrokerSettings) -> bool:
 
 def _routes_bursts(cluster: MiniCluster) -> bool:
     """Whether real Flux routes jobs at their submission: where a service manages the bursts."""
-    return getattr(cluster.spec, "bursting", None) is not None
+    return cluster.spec.bursting is not None
 
 
 def _broker_files(cluster: MiniCluster, site: Site) -> dict[str, str]:

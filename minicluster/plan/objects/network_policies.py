@@ -95,5 +95,5 @@ def _burst_ports(cluster: MiniCluster) -> set[int]:
     burst's addresses and for as long as it lasts.
     """
     bursting = cluster.spec.flux.bursting
-    joinable = not document.bursts_out(cluster.spec) and getattr(cluster.spec, "bursting", None) is None
+    joinable = not document.bursts_out(cluster.spec) and cluster.spec.bursting is None
     return {cluster.spec.network.port} if joinable and (bursting.hostlist or bursting.clusters) else set()

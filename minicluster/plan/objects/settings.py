@@ -127,7 +127,7 @@ def _bursting(cluster: MiniCluster) -> to.BurstingSettings:
         lead=to.LeadBrokerSettings(lead.address, lead.name, lead.size, lead.port) if lead.address else None,
         hostlist=bursting.hostlist,
         clusters=document.bursted_clusters(cluster),
-        managed=getattr(cluster.spec, "bursting", None) is not None,
+        managed=cluster.spec.bursting is not None,
     )
 
 

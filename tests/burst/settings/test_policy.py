@@ -17,13 +17,11 @@ from burst.planning.records import (
     Budget,
     BudgetLimit,
     BurstSelection,
-    BurstSlot,
     Durations,
-    NodeShape,
 )
 from burst.settings import policy as policies
 from burst.settings.file import parse
-from burst.settings.policy import BurstUsage, ManagedCluster, ProviderChoice
+from burst.settings.policy import ManagedCluster, ProviderChoice
 from minicluster.document import BurstPolicy
 
 if TYPE_CHECKING:
@@ -232,26 +230,3 @@ def test_where_none_is_allowed_that_is_reported() -> None:
     assert policies.providers(policy(), settings, WAVES) == expected
     named = policies.providers(policy(providers=["zzz"]), settings, WAVES)
     assert named.problems == ("spec.bursting.providers: no provider is called zzz; allowed here: none",)
-
-
-def slots(*sizes: int) -> tuple[BurstSlot, ...]:
-    return tuple(BurstSlot(f"burst-{index}", size, NodeShape(4)) for index, size in enumerate(sizes))
-
-
-CAPS = {
-    "no caps": ({}, BurstUsage(3, 99), slots(4, 2)),
-    "bursts": ({"maxBursts": 1}, BurstUsage(), slots(4)),
-    "bursts, all there": ({"maxBursts": 1}, BurstUsage(1, 1), ()),
-    "bursts, more than that": ({"maxBursts": 1}, BurstUsage(2, 1), ()),
-    "nodes": ({"maxNodes": 5}, BurstUsage(), slots(4, 1)),
-    "nodes, some used": ({"maxNodes": 5}, BurstUsage(1, 2), slots(3)),
-    "nodes, more than that": ({"maxNodes": 5}, BurstUsage(1, 7), ()),
-    "both": ({"maxNodes": 5, "maxBursts": 2}, BurstUsage(1, 1), slots(4)),
-}
-
-
-@pytest.mark.parametrize(("fields", "usage", "expected"), CAPS.values(), ids=CAPS)
-def test_caps_leave_fewer_and_smaller_slots(
-    fields: dict[str, int], usage: BurstUsage, expected: tuple[BurstSlot, ...]
-) -> None:
-    assert policies.capped(policy(**fields), slots(4, 2), usage) == expected

@@ -145,6 +145,7 @@ def test_nothing_runs_on_where_the_supervisor_was_killed(near: Near) -> None:
         return {pid: Path(f"/proc/{pid}/cmdline").read_bytes().decode() for pid in living}
 
     until(lambda: not still(), "the end of all processes", 30)
+    assert still() == {}
 
 
 def sleeping(pid: int) -> set[int]:
