@@ -29,6 +29,7 @@ SHORT = (0.2,) * 9
 LONG = (2, 3, 2, 2, 2, 2, 6, 2, 3)
 """Of jobs that are released before what is to come: some still run then, and some wait."""
 NONE: Mapping[str, str] = MappingProxyType({})
+ENDS = frozenset({"COMPLETED", "FAILED", "CANCELED", "TIMEOUT"})
 WAITING = 5  # jobs, at least, when a fault comes
 
 
@@ -138,10 +139,9 @@ class Ledger:
         self.release()
         ids = {*self.ids, *restarted.values()}
         try:
-            until(lambda: self.have_ended(ids), "all jobs to end", SECONDS)
+            rows = until(lambda: self.ended(ids), "all jobs to end", SECONDS)
         except TimeoutError as error:
             raise AssertionError(f"{error}: {self.listed()}\n{self.live.picture()}") from error
-        rows = {row["id"]: row for row in self.listed()}
         assert rows.keys() == ids
         last = [restarted.get(job, job) for job in self.ids]
         completed = {number for number, job in enumerate(last) if rows[job]["state"] == "COMPLETED"}
@@ -156,10 +156,10 @@ class Ledger:
         """Return whether none of these jobs has got as far as the ledger."""
         return not any(self.written()[self.ids.index(job)] for job in jobs)
 
-    def have_ended(self, ids: set[str]) -> bool:
-        """Return whether these jobs are known, and have ended."""
-        ended = self.listed("COMPLETED", "FAILED", "CANCELED", "TIMEOUT")
-        return {row["id"] for row in ended} >= ids
+    def ended(self, ids: set[str]) -> dict[str, dict[str, Any]]:
+        """Return all jobs that are known by their ids, once these have ended; none before."""
+        rows = {row["id"]: row for row in self.listed()}
+        return rows if all(rows.get(job, {}).get("state") in ENDS for job in ids) else {}
 
     def written(self) -> Counter[int]:
         """Read the ledger: how often each number is there."""
