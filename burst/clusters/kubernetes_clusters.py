@@ -172,11 +172,13 @@ async def _certificate(asked: NamespaceSession, found: MiniCluster) -> str:
 
 async def _address(asked: NamespaceSession, found: MiniCluster) -> LeadAddress:
     """Return where the lead is reached; it is exposed if it has to be. Raises LeadAway, NameTaken."""
-    expose = found.spec.bursting.expose if found.spec.bursting is not None else "none"
-    if expose == "none":
+    policy = found.spec.bursting
+    expose = policy.expose if policy is not None else "none"
+    if policy is None or expose == "none":
         address = await exposure.pod_address(asked.client, found)
     elif expose in _WAYS:
-        address = await exposure.expose(asked.client, found, ExposureSettings(_WAYS[expose]))
+        settings = ExposureSettings(_WAYS[expose], policy.source_ranges)
+        address = await exposure.expose(asked.client, found, settings)
     else:
         raise LeadAway(f"MiniCluster {_name(found)}: {NO_TUNNELS}")
     if address is None:

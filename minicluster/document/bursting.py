@@ -10,6 +10,7 @@ from minicluster.document.scalars import BrokerCount, Flag, LabelName, Natural, 
 FENCE_MARGIN = 15
 """Seconds between the fence of a burst's brokers and their loss: their end takes some, and clocks differ."""
 MAX_PROVIDERS = 64
+MAX_SOURCE_RANGES = 64
 MAX_BURST_USERS = 1_024
 MAX_SECONDS = 365 * 86_400
 
@@ -28,6 +29,15 @@ Currency = Annotated[
 ]
 Period = Literal["day", "week", "month", "none"]
 """Calendar days, weeks from Monday, and months, in UTC; `none`: for ever."""
+_BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_IPV4 = rf"({_BYTE}\.){{3}}{_BYTE}/(3[0-2]|[12]?[0-9])"
+_IPV6 = r"[0-9a-fA-F]{0,4}(:[0-9a-fA-F]{0,4}){2,7}/(12[0-8]|1[01][0-9]|[1-9]?[0-9])"
+SourceRange = Annotated[
+    str,
+    Strict(),
+    Field(max_length=43),
+    TextPattern(rf"{_IPV4}|{_IPV6}", "a range of addresses, such as 10.0.0.0/8 or 2001:db8::/32"),
+]
 BurstUser = Annotated[str, Strict(), Field(min_length=1, max_length=256)]
 
 
@@ -83,6 +93,11 @@ class BurstPolicy(Record):
         description="How burst brokers reach the lead broker. `tunnel`: through the provider's API server."
         " `nodePort`, `loadBalancer`: by a Service of that type while there are bursts. `none`: they reach it"
         " as it is.",
+    )
+    source_ranges: Annotated[tuple[SourceRange, ...], Field(max_length=MAX_SOURCE_RANGES)] = Field(
+        (),
+        description="From which addresses burst brokers come, where the lead broker is exposed by a Service:"
+        " others are not let in. Empty: from everywhere.",
     )
     idle_seconds: Seconds = Field(
         300, description="How long a burst has nothing to run, and nothing waits for it, before it ends."

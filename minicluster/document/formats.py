@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import ipaddress
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,23 @@ def hostlist_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
         hostlist.count(text)
     except ParseError as error:
         yield (*_BURSTING, "hostlist"), str(error)
+
+
+def source_range_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
+    """Yield which ranges of addresses name an address within them, as Kubernetes would refuse."""
+    policy = cluster.spec.bursting
+    for index, text in enumerate(policy.source_ranges if policy else ()):
+        try:
+            ipaddress.ip_network(text)
+        except ValueError as error:
+            yield ("spec", "bursting", "sourceRanges", index), _range_problem(text, error)
+
+
+def _range_problem(text: str, error: ValueError) -> str:
+    try:
+        return f"{error}; right would be {ipaddress.ip_network(text, strict=False)}"
+    except ValueError:
+        return str(error)
 
 
 def certificate_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:

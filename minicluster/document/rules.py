@@ -320,6 +320,7 @@ def _format_rules() -> None:
     rule("hostlist")(formats.hostlist_problems)
     rule("curveCert")(formats.certificate_problems)
     rule("brokerConfig")(formats.toml_problems)
+    rule("sourceRanges")(formats.source_range_problems)
     rule("queuePolicy")(formats.policy_problems)
 
 

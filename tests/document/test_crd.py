@@ -210,6 +210,8 @@ REFUSED = {
     "money to the 7th digit": {"bursting": {"budget": {"amount": "0.1234567"}}, **HOSTS},
     "a currency's sign": {"bursting": {"budget": {"amount": "1", "currency": "€"}}, **HOSTS},
     "a period that is no calendar's": {"bursting": {"budget": {"amount": "1", "period": "30d"}}, **HOSTS},
+    "a range without its length": {"bursting": {"sourceRanges": ["10.0.0.0"]}, **HOSTS},
+    "a range of no addresses": {"bursting": {"sourceRanges": ["300.0.0.0/8"]}, **HOSTS},
     "missing": {"pod": {"imagePullSecrets": [{}]}},
     "null in a map": {"jobLabels": {"a": None}},
 }

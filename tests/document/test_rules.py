@@ -272,6 +272,14 @@ BROKEN = {
         spec(ONE, "flux: {bursting: {hostlist: 'a[0-'}}"),
         "spec.flux.bursting.hostlist: ",
     ),
+    "an address within its range": (
+        spec(ONE, "bursting: {sourceRanges: [10.0.0.1/8]}", "flux: {bursting: {clusters: [{}]}}"),
+        "spec.bursting.sourceRanges[0]: 10.0.0.1/8 has host bits set; right would be 10.0.0.0/8",
+    ),
+    "a range that is no address's": (
+        spec(ONE, "bursting: {sourceRanges: ['::1::2:3/8']}", "flux: {bursting: {clusters: [{}]}}"),
+        "spec.bursting.sourceRanges[0]: '::1::2:3/8' does not appear to be an IPv4 or IPv6 network",
+    ),
     "broker.toml": (
         spec(ONE, "flux: {brokerConfig: 'a = '}"),
         "spec.flux.brokerConfig: ",

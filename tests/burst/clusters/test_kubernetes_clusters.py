@@ -153,6 +153,15 @@ def test_a_lead_is_exposed_when_it_is_joined_and_taken_back_once(source: Source)
     assert len(source.api.requests) == before
 
 
+def test_only_who_comes_from_the_given_ranges_is_let_in(source: Source) -> None:
+    found = source.one(expose="nodePort", sourceRanges=["10.0.0.0/8", "2001:db8::/32"])
+    with pytest.raises(LeadAway):
+        found.join("burst-0")
+    [policy] = source.api.of("networkpolicies")
+    [rule] = policy["spec"]["ingress"]
+    assert rule["from"] == [{"ipBlock": {"cidr": "10.0.0.0/8"}}, {"ipBlock": {"cidr": "2001:db8::/32"}}]
+
+
 def test_what_is_exposed_is_joined_at_its_node(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     found = source.one(expose="nodePort", fenceSeconds=20)
     add = source.api.add
