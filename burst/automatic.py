@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from burst.errors import LeadAway
+from burst.lifecycle.records import label_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,5 +35,5 @@ async def _planned(planner: BurstPlanner, cluster: BurstingCluster) -> ClusterPl
         return None
     if found.plan.bursts and not found.policy.is_dry:
         for burst in await planner.apply(found):
-            _log.info("%s: burst %s is asked for", cluster.name, burst)
+            _log.info("%s: burst %s is asked for", cluster.name, label_of(burst))
     return found

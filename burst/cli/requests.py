@@ -10,9 +10,11 @@ from burst.cli import rows
 from burst.cli.errors import PlanChanged, ProviderUnknown, ServiceSweeps
 from burst.errors import LeaseLost
 from burst.ledger import bursts, jobs, journal, lease, reservations, resources
+from burst.lifecycle.records import label_of
 from burst.lifecycle.states import BurstState
 from burst.planning import money
 from burst.planning.plan import digest
+from burst.planning.records import NO_LIMIT
 from burst.sweep import sweep
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ async def apply_plan(workplace: Workplace, wanted: str) -> Sequence[str]:
             continue
         made = await workplace.planner.apply(found)
         note = "" if await _is_served(workplace) else f"; {NO_SERVICE}"
-        return [f"burst {each[-10:]} is asked for{note}" for each in made]
+        return [f"burst {label_of(each)} is asked for{note}" for each in made]
     raise PlanChanged(
         f"{wanted}: is not what would be done now; `minicluster burst plan` has the present plan"
     )
@@ -106,7 +108,7 @@ async def offers(workplace: Workplace) -> list[dict[str, Any]]:
             "cores": offer.shape.cores,
             "gpus": offer.shape.gpus,
             "price_an_hour": money.encode(offer.price),
-            "most": offer.most,
+            "most": offer.most if offer.most < NO_LIMIT else None,
             "ready_seconds": offer.ready,
             "spot": offer.spot,
         }

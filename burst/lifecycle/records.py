@@ -18,6 +18,11 @@ _NAMED = 10
 """Characters of a burst's id in the names of its resources."""
 
 
+def label_of(burst: str) -> str:
+    """Return how the burst with this id is called."""
+    return burst[-_NAMED:]
+
+
 @dataclass(frozen=True, slots=True)
 class BurstRecord:
     """A burst as the ledger has it; times are in seconds since 1970, money in micro-units."""
@@ -60,7 +65,7 @@ class BurstRecord:
     @property
     def label(self) -> str:
         """The end of its id, by which its resources are named and labelled."""
-        return self.id[-_NAMED:]
+        return label_of(self.id)
 
 
 class ResourceKey(NamedTuple):

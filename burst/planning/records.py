@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from broker_config.formats.jobspec import RequestedResources
 
+NO_LIMIT = 1 << 30
+"""Nodes of which a provider has as many as anybody asks for."""
+
 
 class NodeShape(NamedTuple):
     """What one node has."""
@@ -78,7 +81,7 @@ class Offer(NamedTuple):
     shape: NodeShape
     price: int = 0
     """For a node and hour."""
-    most: int = 1 << 30
+    most: int = NO_LIMIT
     """How many nodes of it there may be."""
     ready: float = 120.0
     """How long it takes until nodes of it can join."""

@@ -21,6 +21,7 @@ PAGES = {
 }
 ON_A_CLUSTER = {
     ("README.md", "On Kubernetes"),
+    ("docs/burst-on-kubernetes.md", ""),
     ("docs/kubernetes.md", ""),
     ("docs/tutorial-kubernetes.md", ""),
 }

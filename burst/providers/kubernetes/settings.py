@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from burst.errors import AmountInvalid
 from burst.planning import money
-from burst.planning.records import NodeShape, Offer
+from burst.planning.records import NO_LIMIT, NodeShape, Offer
 from minicluster.document.container import Volume  # noqa: TC001 - as above
 from minicluster.document.pod import Toleration  # noqa: TC001
 from minicluster.document.record import Record
@@ -35,7 +35,7 @@ class MachineOffer(Record):
     price: Annotated[str, AfterValidator(_amount)] = Field(
         "0", description="For a node and hour, in the budgets' currency, such as 0.40."
     )
-    most: int = Field(1 << 30, description="How many nodes of it there may be.", ge=1)
+    most: int = Field(NO_LIMIT, description="How many nodes of it there may be.", ge=1)
     ready_seconds: float = Field(120.0, description="How long it takes until its nodes can join.", ge=0)
     spot: bool = Field(False, description="Whether its nodes may be taken away at any time.")
     node_selector: Texts = Field(default_factory=dict, description="Labels that its nodes have.")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.devcluster import ApiError, until
+from tests.devcluster import ApiError, Options, cluster, until
 from tests.docs import pages, reader
-from tests.kubernetes import releases
+from tests.kubernetes import inventory, releases
 from tests.kubernetes.live import SECONDS
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ON_A_CLUSTER = [page for page in pages.PAGES if pages.on_a_cluster(page)]
 INSTALLING = [page for page in ON_A_CLUSTER if "INSTALL=1" in str(pages.on_a_cluster(page))]
+ON_TWO = "docs/burst-on-kubernetes.md"
 NAMESPACES = ("default", "research")
 """Those that the pages use."""
 MINICLUSTERS = "/apis/flux-framework.org/v1alpha2/namespaces/{}/miniclusters"
@@ -37,8 +38,11 @@ def desk(nodes: ControlPlane) -> Iterator[tuple[Path, dict[str, str]]]:
     directory = Path(tempfile.mkdtemp(prefix="mcd-", dir="/tmp"))
     kubeconfig = directory / "kubeconfig"
     shutil.copy(nodes.kubeconfig, kubeconfig)
-    given = f"*cluster*NODES*) echo 'export KUBECONFIG={kubeconfig}' ;;"
-    reader.checkout(directory, make=f"case $* in {given} cluster-down) ;; *) exit 2 ;; esac")
+    given = (
+        f"*cluster*NODES* | *clusters*INSTALL*) echo 'export KUBECONFIG={kubeconfig}'; cat {directory}/far ;;"
+    )
+    reader.checkout(directory, make=f"case $* in {given} cluster*-down) ;; *) exit 2 ;; esac")
+    (directory / "far").touch()
     yield directory, reader.environment(directory, XDG_STATE_HOME=str(directory / "state"))
     left = [each["metadata"]["name"] for each in miniclusters(nodes)]
     shutil.rmtree(directory, ignore_errors=True)
@@ -69,7 +73,7 @@ def test_a_page_is_as_typed(page: str, desk: tuple[Path, dict[str, str]]) -> Non
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("page", INSTALLING)
+@pytest.mark.parametrize("page", [page for page in INSTALLING if page != ON_TWO])
 def test_a_page_that_installs_the_chart_is_as_typed(
     page: str,
     shipped: list[Archive],
@@ -81,3 +85,27 @@ def test_a_page_that_installs_the_chart_is_as_typed(
     with releases.installed(nodes, tmp_path):
         wrong = reader.differences(*desk, pages.on_a_cluster(page))
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.fixture
+def far(nodes: ControlPlane, desk: tuple[Path, dict[str, str]]) -> Iterator[ControlPlane]:
+    """Another cluster, which the reader's `make clusters` has as well."""
+    with cluster(Options(nodes=2)) as plane:
+        nodes.reach(plane)
+        (desk[0] / "far").write_text(f"export FAR_KUBECONFIG={plane.kubeconfig}\n")
+        yield plane
+        nodes.part(plane)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.usefixtures("shipped")
+def test_a_page_with_two_clusters_is_as_typed_and_leaves_both_as_they_were(
+    nodes: ControlPlane, far: ControlPlane, desk: tuple[Path, dict[str, str]], tmp_path: Path
+) -> None:
+    """By listing every kind; but for what Kubernetes has in each namespace."""
+    with releases.installed(nodes, tmp_path):
+        before = inventory.of(nodes.api), inventory.of(far.api)
+        wrong = reader.differences(*desk, pages.on_a_cluster(ON_TWO))
+        after = inventory.of(nodes.api) - before[0], inventory.of(far.api) - before[1]
+    assert not wrong, "\n".join(wrong)
+    assert after == (set(), {"namespaces: bursts"})
