@@ -5,20 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
-from broker_config.formats import jobid
 from minicluster.instance.records import JobFilter
-from tests import inside
 from tests.devcluster import Options, cluster, until
-from tests.kubernetes import inventory, script_pods
+from tests.kubernetes import burst_services, inventory, script_pods
 from tests.kubernetes.command_line import member
 from tests.kubernetes.kept_instance import KeptInstance
 from tests.kubernetes.live import SECONDS
@@ -29,7 +23,7 @@ if TYPE_CHECKING:
 
     from minicluster.instance.records import Job
     from tests.devcluster import ControlPlane
-    from tests.kubernetes.command_line import CommandLine
+    from tests.kubernetes.burst_services import Served
     from tests.kubernetes.live import Live
 
 FLUX = {
@@ -65,72 +59,13 @@ def remote_space(remote: ControlPlane) -> Iterator[str]:
         yield name
 
 
-@dataclass
-class Served:
-    """A user with the role edit in the namespace of a MiniCluster, and a service of that user's."""
-
-    user: CommandLine
-    folder: Path
-    process: subprocess.Popen[bytes] | None = None
-
-    def options(self) -> list[str]:
-        """Return what follows each command."""
-        words = ["--on", "kubernetes", "--kubeconfig", str(self.user.kubeconfig), "--context", "test"]
-        words += ["--namespace", self.user.namespace]
-        return [*words, "--settings", str(self.folder / "burst.yaml"), "--state", str(self.folder / "state")]
-
-    def burst(self, command: str, *words: str) -> str:
-        """Return what a command prints."""
-        done = inside.completed(["burst", command, *words, *self.options()], self.user.environment())
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def bursts(self) -> list[dict[str, Any]]:
-        """Return all bursts that there ever were."""
-        found: list[dict[str, Any]] = json.loads(self.burst("list", "--all", "--output", "json"))
-        return found
-
-    def start(self) -> None:
-        """Start the service."""
-        argv = [sys.executable, "-m", "minicluster.cli", "burst", "serve", *self.options()]
-        with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(argv, stderr=log, env=self.user.environment())
-
-    def end(self, signum: int) -> int:
-        """End the service; return its exit code."""
-        assert self.process is not None
-        self.process.send_signal(signum)
-        return self.process.wait(60)
-
-    def submit(self, *words: object) -> int:
-        """Submit a job; return its id."""
-        command = ["--", "sh", "-c", "hostname; sleep 2"]
-        done = self.user("submit", "mc", *words, *command)
-        assert done.returncode == 0, done.stderr
-        return jobid.parse(done.stdout.strip())
-
-    def log(self) -> str:
-        """Return what the service has written."""
-        return (self.folder / "log").read_text()
-
-
 @pytest.fixture
 def served(
     live: Live, nodes: ControlPlane, remote: ControlPlane, remote_space: str, tmp_path: Path
 ) -> Iterator[Served]:
     """A MiniCluster that bursts, and settings with a provider in the other cluster."""
     live.create(container=SMALL, size=1, flux=FLUX, bursting=BURSTING).joined(1)
-    settings = {
-        "kubeconfig": str(remote.kubeconfig),
-        "namespace": remote_space,
-        "offers": [{"machine": "small", "cores": 2, "requests": {"cpu": "500m"}}],
-    }
-    provider = {"name": "research", "kind": "kubernetes", "settings": settings}
-    (tmp_path / "burst.yaml").write_text(yaml.safe_dump({"providers": [provider]}))
-    made = Served(member(nodes, live.namespace, "edit"), tmp_path)
-    yield made
-    if made.process is not None and made.process.poll() is None:
-        made.end(signal.SIGKILL)
+    yield from burst_services.of(member(nodes, live.namespace, "edit"), remote, remote_space, tmp_path)
 
 
 def hosts(instance: KeptInstance, id_: int) -> list[str]:

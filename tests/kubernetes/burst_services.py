@@ -1,0 +1,88 @@
+"""`minicluster burst serve --on kubernetes` as a process of a user's, and settings with one provider."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from broker_config.formats import jobid
+from tests import inside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.devcluster import ControlPlane
+    from tests.kubernetes.command_line import CommandLine
+
+
+@dataclass
+class Served:
+    """A user with the role edit in the namespace of a MiniCluster, and a service of that user's."""
+
+    user: CommandLine
+    folder: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    def options(self) -> list[str]:
+        """Return what follows each command."""
+        words = ["--on", "kubernetes", "--kubeconfig", str(self.user.kubeconfig), "--context", "test"]
+        words += ["--namespace", self.user.namespace]
+        return [*words, "--settings", str(self.folder / "burst.yaml"), "--state", str(self.folder / "state")]
+
+    def burst(self, command: str, *words: str) -> str:
+        """Return what a command prints."""
+        done = inside.completed(["burst", command, *words, *self.options()], self.user.environment())
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def bursts(self) -> list[dict[str, Any]]:
+        """Return all bursts that there ever were."""
+        found: list[dict[str, Any]] = json.loads(self.burst("list", "--all", "--output", "json"))
+        return found
+
+    def start(self) -> None:
+        """Start the service."""
+        argv = [sys.executable, "-m", "minicluster.cli", "burst", "serve", *self.options()]
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(argv, stderr=log, env=self.user.environment())
+
+    def end(self, signum: int) -> int:
+        """End the service; return its exit code."""
+        assert self.process is not None
+        self.process.send_signal(signum)
+        return self.process.wait(60)
+
+    def submit(self, *words: object, script: str = "hostname; sleep 2") -> int:
+        """Submit a job; return its id."""
+        done = self.user("submit", "mc", *words, "--", "sh", "-c", script)
+        assert done.returncode == 0, done.stderr
+        return jobid.parse(done.stdout.strip())
+
+    def log(self) -> str:
+        """Return what the service has written."""
+        return (self.folder / "log").read_text()
+
+
+def of(
+    user: CommandLine, remote: ControlPlane, namespace: str, folder: Path, **more: Any
+) -> Iterator[Served]:
+    """Have settings whose provider `research` is a namespace of a cluster; in the end no service runs."""
+    settings = {
+        "kubeconfig": str(remote.kubeconfig),
+        "namespace": namespace,
+        "offers": [{"machine": "small", "cores": 2, "requests": {"cpu": "500m"}}],
+        **more,
+    }
+    provider = {"name": "research", "kind": "kubernetes", "settings": settings}
+    (folder / "burst.yaml").write_text(yaml.safe_dump({"providers": [provider]}))
+    made = Served(user, folder)
+    yield made
+    if made.process is not None and made.process.poll() is None:
+        made.end(signal.SIGKILL)
