@@ -92,6 +92,8 @@ async def _execute(context: AdvanceContext, life: Life, step: BurstStep) -> None
             await slot.close(context, burst, step, life.jobs)
         case steps.Restart():
             await slot.restart(context, burst, step)
+        case steps.Conclude():
+            await slot.conclude(context, burst, step)
 
 
 async def _keep_up(context: AdvanceContext, life: Life) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from broker_config.formats.burst_names import DEFAULT_QUEUE
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from burst.advance.context import AdvanceContext
     from burst.lifecycle.records import AssignedJob, BurstRecord
-    from burst.lifecycle.steps import Assign, Close, NoteIdle, OpenQueue, Probe, Restart
+    from burst.lifecycle.steps import Assign, Close, Conclude, NoteIdle, OpenQueue, Probe, Restart
 
 RETURNED, RESTARTED = "returned", "restarted"
 
@@ -69,6 +70,23 @@ async def restart(context: AdvanceContext, burst: BurstRecord, step: Restart) ->
     """Have jobs that run on begin anew elsewhere."""
     await context.lead(burst.cluster).restart(step.jobs)
     await _mark(context, burst, step.jobs, RESTARTED)
+
+
+async def conclude(context: AdvanceContext, burst: BurstRecord, step: Conclude) -> None:
+    """Write what became of jobs."""
+    outcomes = await context.lead(burst.cluster).conclude(burst.slot, step.jobs, burst.created)
+
+    async def work(connection: AsyncConnection) -> None:
+        for job in step.jobs:
+            await jobs.change(connection, burst.id, [job], outcome=outcomes[job])
+        for outcome, count in sorted(Counter(outcomes.values()).items()):
+            await context.ledger.line(connection, burst.id, f"{_counted(count)} {outcome}")
+
+    await context.ledger.write(work)
+
+
+def _counted(jobs: int) -> str:
+    return "1 job:" if jobs == 1 else f"{jobs} jobs:"
 
 
 async def _mark(context: AdvanceContext, burst: BurstRecord, marked: Sequence[int], outcome: str) -> None:

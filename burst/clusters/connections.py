@@ -139,6 +139,10 @@ class ConnectedLead:
         """Stop a slot's queue, and drain so many of its ranks."""
         await self._asked(lambda lead: lead.close(slot, nodes, reason))
 
+    async def conclude(self, slot: str, jobs: Iterable[int], since: float) -> Mapping[int, str]:
+        """Return what became of jobs; those that were lost with their nodes begin anew."""
+        return await self._asked(lambda lead: lead.conclude(slot, jobs, since))
+
     async def restart(self, jobs: Iterable[int]) -> None:
         """Have running jobs begin anew on the MiniCluster's own nodes."""
         await self._asked(lambda lead: lead.restart(jobs))

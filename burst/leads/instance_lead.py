@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from burst.errors import LeadAway
+from burst.leads.lost_jobs import conclude
 from burst.leads.restartable_jobs import RestartableSlotJobs
 from burst.lifecycle.records import PREFIX, ProbeResult, SlotView
 from minicluster.burst_routing.routing import PROBE
@@ -76,6 +77,11 @@ class InstanceLead:
         """Have running jobs begin anew on the MiniCluster's own nodes."""
         there = RestartableSlotJobs(self._instance, self._home)
         await _asked(restart, there, tuple(jobs), "its burst is over")
+
+    async def conclude(self, slot: str, jobs: Iterable[int], since: float) -> Mapping[int, str]:
+        """Return what became of jobs; those that were lost with their nodes begin anew."""
+        ranks = self._slots[slot]
+        return await _asked(conclude, self._instance, ranks, self._home, tuple(jobs), since)
 
     # -- in a thread -------------------------------------------------------------------------------------
 

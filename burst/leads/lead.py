@@ -28,5 +28,12 @@ class BurstLead(Protocol):
     async def close(self, slot: str, nodes: int, reason: str) -> None:
         """Stop a slot's queue, and drain so many of its ranks."""
 
+    async def conclude(self, slot: str, jobs: Iterable[int], since: float) -> Mapping[int, str]:
+        """Return what became of a burst's jobs, when nothing of them runs in the slot any more.
+
+        Those that ended because their nodes were lost, after a time in seconds since 1970, begin anew, none
+        of them twice.
+        """
+
     async def restart(self, jobs: Iterable[int]) -> None:
         """Have running jobs begin anew elsewhere, none of them twice."""

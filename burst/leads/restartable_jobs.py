@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import math
 from typing import TYPE_CHECKING, Any
 
+from broker_config.formats import idset
+from broker_config.formats.job_states import JobResult
 from broker_config.formats.jobspec import system_of
+from burst.lifecycle.records import PREFIX
 from minicluster.instance.errors import InstanceError, JobInactive, JobNotFound, WaitTimeout
 from minicluster.instance.records import JobFilter, JobState
 from minicluster.save_restore.errors import JobRefused
+from minicluster.save_restore.losses import FailedJob
 from minicluster.save_restore.restarts import Waiting
 
 if TYPE_CHECKING:
@@ -22,7 +27,7 @@ END_SECONDS = 20.0
 
 
 class RestartableSlotJobs:
-    """See `minicluster.save_restore.restarts.RestartableJobs`."""
+    """See `minicluster.save_restore`: `restarts.RestartableJobs`, and `losses.History`."""
 
     def __init__(self, instance: Instance, queue: str) -> None:
         self._instance = instance
@@ -76,3 +81,32 @@ class RestartableSlotJobs:
                 if event.name == "exception" and event.context["severity"] == 0:
                     return False
         return False
+
+    def failed(self, since: float) -> list[FailedJob]:
+        """Return the jobs that were ended by an exception after a time, but those that tried ranks."""
+        found = self._instance.jobs.find(JobFilter(results=JobResult.FAILED, since=since), limit=0)
+        return [
+            FailedJob(
+                job.id,
+                job.urgency,
+                job.t_inactive,
+                job.exception.type,
+                job.exception.note,
+                frozenset(idset.decode(job.ranks.strip("[]"))) if job.ranks else frozenset(),
+            )
+            for job in found
+            if job.exception is not None and not job.name.startswith(PREFIX)
+        ]
+
+    def submitted(self, since: float) -> list[int]:
+        """Return the jobs that were submitted after a time, in any state."""
+        found = self._instance.jobs.find(JobFilter(submitted=(since, math.inf)), limit=0)
+        return [job.id for job in found]
+
+    def outcome(self, jobid: int) -> str:
+        """Return what became of a job, in words."""
+        try:
+            job = self._instance.jobs.get(jobid)
+        except JobNotFound:
+            return "the instance does not know it"
+        return (job.result.name or "").lower() if job.result is not None else "goes on elsewhere"

@@ -208,7 +208,22 @@ def _verified(life: Life) -> Iterator[BurstStep]:
         return
     if life.now - since < life.timeouts.verified:
         yield steps.Wait("its provider is asked once more whether nothing is left")
+    yield from _concluded(life, since)
     yield steps.Enter(BurstState.DELETED)
+
+
+def _concluded(life: Life, empty_since: float) -> Iterator[BurstStep]:
+    """Yield what becomes of its jobs: as nothing runs there any more, those that were lost may begin anew.
+
+    A lead that does not answer is waited for, but not for ever: the slot is to be used again.
+    """
+    unknown = tuple(each.job for each in life.jobs if each.moved_at is not None and not each.outcome)
+    if not unknown or life.observed.is_orphan:
+        return
+    if life.observed.slot is not None:
+        yield steps.Conclude(unknown)
+    if life.now - empty_since < life.timeouts.verified + life.timeouts.conclusion:
+        yield steps.Wait("the lead does not answer, so what became of its jobs is not known")
 
 
 _NOT_THERE = (ResourcePhase.ABSENT, ResourcePhase.BROKEN, ResourcePhase.GOING)

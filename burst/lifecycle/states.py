@@ -74,6 +74,8 @@ class Timeouts:
     """For how long all its ranks do not answer before it is given up: more than their fence takes."""
     verified: float = 30.0
     """Between the two listings that have nothing of it: they lag."""
+    conclusion: float = 600.0
+    """How long a lead that does not answer is waited for, to know what became of its jobs."""
     retry: float = 2.0
     """Before a call is tried again, the first time; twice as long each further time."""
     last_retry: float = 60.0

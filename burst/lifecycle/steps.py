@@ -79,6 +79,12 @@ class Restart(NamedTuple):
     jobs: tuple[int, ...]
 
 
+class Conclude(NamedTuple):
+    """Write what became of jobs; those that ended with the nodes on which they ran begin anew."""
+
+    jobs: tuple[int, ...]
+
+
 class Delete(NamedTuple):
     """Delete a resource."""
 
@@ -110,6 +116,7 @@ BurstStep: TypeAlias = (
     | NoteIdle
     | Close
     | Restart
+    | Conclude
     | Delete
     | NoteGone
     | NoteEmpty

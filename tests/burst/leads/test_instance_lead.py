@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from broker_config.formats.jobid import f58
 from burst.errors import LeadAway
 from burst.leads.instance_lead import InstanceLead
 from burst.leads.slot_ranks import SlotRanks
 from burst.lifecycle.records import ProbeResult
 from minicluster.instance.records import JobFilter, JobRequest, JobResult, JobState
+from minicluster.save_restore.restarts import UNWANTED
 from tests.conformance.laboratory import eventually
 
 if TYPE_CHECKING:
@@ -160,6 +163,50 @@ def test_jobs_that_run_begin_anew_at_home_and_once(instance: Instance, label: st
     instance.queues.start("default")
     for copy in copies:
         assert host_of(instance, copy.id) == "mc-0"
+
+
+def test_a_job_whose_node_is_lost_begins_anew_at_home_and_once(
+    laboratory: Laboratory, instance: Instance, label: str
+) -> None:
+    """With those that failed as it did; one that may run once only is lost; however often it is asked for."""
+    lead, since = lead_of(instance), time.time()
+    tried(lead, label)
+    once = {"minicluster": {"restart": False}}
+    done = submit(instance)
+    jobs = [
+        submit(instance, "sleep", "60", cores_per_task=1),
+        submit(instance, "sleep", "60", attributes=once),
+    ]
+    after = submit(instance, dependencies=(f"afterok:{jobs[0]}",))
+    run(lead.move([done, *jobs], "burst-0"))
+    eventually(lambda: view(lead, label).running == set(jobs), "both run there")
+    laboratory.kill_broker(1)
+    eventually(lambda: instance.jobs.get(after).result is not None, "what waits for it has failed as well")
+    try:
+        found = [run(lead.conclude("burst-0", [done, *jobs], since)) for _ in range(2)]
+        assert found[0] == found[1]
+        [copy, copied] = sorted(
+            instance.jobs.find(JobFilter(states=JobState.PENDING)), key=lambda job: job.id
+        )
+        begun = f"begun anew as {f58(copy.id)}"
+        assert found[0] == {done: "completed", jobs[0]: begun, jobs[1]: f"lost: {UNWANTED}"}
+        assert (copy.queue, copied.queue) == ("default", "default")
+        assert copied.dependencies == (f"after-success={copy.id}",)
+    finally:
+        laboratory.start_broker(1, "-Sbroker.quorum=1")
+        eventually(lambda: view(lead).online == {0}, "it is back")
+
+
+def test_what_became_of_other_jobs(instance: Instance) -> None:
+    lead = lead_of(instance)
+    waiting, canceled = submit(instance), submit(instance)
+    instance.jobs.cancel(canceled)
+    instance.jobs.wait(canceled, 30)
+    assert run(lead.conclude("burst-0", [waiting, canceled, 1], time.time())) == {
+        waiting: "goes on elsewhere",
+        canceled: "canceled",
+        1: "the instance does not know it",
+    }
 
 
 def test_a_rank_that_goes_is_missed_since_then(laboratory: Laboratory, instance: Instance) -> None:

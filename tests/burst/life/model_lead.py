@@ -142,6 +142,15 @@ class ModelLead:
             if job.ends is not None and job.where == "burst-0":
                 job.ends, job.queue = None, "default"
 
+    def conclude(self, jobs: tuple[int, ...]) -> dict[int, str]:
+        found = {}
+        for number in jobs:
+            job = self.jobs[number]
+            found[number] = {"done": "completed", "failed": "begun anew"}.get(job.queue, "goes on elsewhere")
+            if job.queue == "failed":
+                job.queue = "default"
+        return found
+
 
 class MeteredLead:
     """The same as bursting reaches it: each call is counted, and it may not answer."""
@@ -169,6 +178,10 @@ class MeteredLead:
 
     async def restart(self, jobs: Iterable[int]) -> None:
         self._called("restart", tuple(jobs))
+
+    async def conclude(self, _slot: str, jobs: Iterable[int], _since: float) -> Mapping[int, str]:
+        found: dict[int, str] = self._called("conclude", tuple(jobs))
+        return found
 
     def _called(self, name: str, *arguments: Any) -> Any:
         if self._lead.is_gone:

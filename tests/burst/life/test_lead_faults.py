@@ -6,6 +6,7 @@ import pytest
 
 from burst.asked import stop
 from burst.errors import BurstUnknown, LeaseLost
+from burst.providers.memory import PODS
 from tests.burst.life.world import World, ended, lived
 
 
@@ -44,6 +45,43 @@ def test_jobs_that_run_too_long_begin_anew_elsewhere() -> None:
     lived(scenario)
 
 
+def test_jobs_whose_nodes_are_lost_begin_anew_once_nothing_of_them_is_left() -> None:
+    """The lead does not answer for a while meanwhile: that is waited for."""
+
+    async def scenario(world: World) -> None:
+        burst = await world.request(3, seconds=1000.0)
+        await world.run(until="active")
+        while world.lead.jobs[1].ends is None:
+            await world.tick()
+        [pods] = [each.key for each in world.cloud.there() if each.key.kind == PODS]
+        world.cloud.remove(pods)
+        await world.run(until="deleting")
+        world.lead.is_away = True
+        for _ in range(20):
+            await world.tick()
+        [found] = await world.bursts()
+        assert (found.state, world.cloud.there()) == ("deleting", [])
+        assert (world.lead.lost, world.lead.jobs[1].queue) == ([1], "failed")
+        world.lead.is_away = False
+        await world.run(until="deleted")
+        assert [job.outcome for job in await world.jobs(burst)] == ["begun anew"]
+        assert world.lead.jobs[1].queue == "default"
+        assert "1 job: begun anew" in await world.lines(burst)
+
+    lived(scenario)
+
+
+def test_a_lead_that_never_answers_again_keeps_no_slot() -> None:
+    async def scenario(world: World) -> None:
+        burst = await world.request(3, seconds=1000.0)
+        await world.run(until="active")
+        world.lead.is_away = True
+        await world.run(until="deleted")
+        assert [job.outcome for job in await world.jobs(burst)] == [""]
+
+    lived(scenario)
+
+
 def test_a_job_that_started_here_meanwhile_stays_here() -> None:
     async def scenario(world: World) -> None:
         burst = await world.request(3, 4)
@@ -53,7 +91,7 @@ def test_a_job_that_started_here_meanwhile_stays_here() -> None:
         world.lead.jobs[1].ends, world.lead.jobs[1].where = world.now + 40.0, "default"
         await ended(world)
         jobs = await world.jobs(burst)
-        assert [job.outcome for job in jobs] == ["update of queue for running job not supported", ""]
+        assert [job.outcome for job in jobs] == ["update of queue for running job not supported", "completed"]
         await world.check()
 
     lived(scenario)

@@ -176,7 +176,8 @@ def test_what_appears_after_the_first_empty_listing_is_deleted_as_well() -> None
         world.cloud.add(late, world.context.wanted(found), 0)
         await ended(world)
         lines = await world.lines(burst)
-        assert lines[-3:-1] == ["its provider lists something of it", "its provider lists nothing of it"]
+        assert lines[-4:-2] == ["its provider lists something of it", "its provider lists nothing of it"]
+        assert lines[-2] == "1 job: completed"
 
     lived(scenario)
 

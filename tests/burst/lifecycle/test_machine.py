@@ -142,6 +142,20 @@ def test_jobs_that_run_are_never_forgotten(life: Life) -> None:
         assert not slot.started
 
 
+@given(lives())
+def test_what_became_of_its_jobs_is_asked_when_nothing_runs_there_any_more(life: Life) -> None:
+    """And before it is forgotten, where its lead answers."""
+    step = next_step(life)
+    if isinstance(step, steps.Conclude):
+        assert all(each.gone_at is not None or each.intent_at is None for each in life.resources)
+        assert life.observed.listed == ()
+    if isinstance(step, steps.Enter) and life.burst.state is BurstState.DELETING:
+        is_known = not any(each.moved_at is not None and not each.outcome for each in life.jobs)
+        waited = life.now - (life.burst.empty_since or life.now)
+        assert is_known or life.observed.slot is None
+        assert is_known or life.observed.is_orphan or waited >= life.timeouts.conclusion
+
+
 def test_each_state_is_reached_and_each_path_ends() -> None:
     reached = {BurstState.REQUESTED}
     while more := {after for state in reached for after in TRANSITIONS[state]} - reached:
