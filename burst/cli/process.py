@@ -61,6 +61,7 @@ async def _tick(workplace: Workplace, service: BurstService, planned: float) -> 
     try:
         clusters = await workplace.clusters()
         await service.tick()
+        await _publish(workplace)
         await workplace.withdraw()
         if now - planned >= PLAN_INTERVAL:
             await plan_all(workplace.planner, clusters)
@@ -70,6 +71,14 @@ async def _tick(workplace: Workplace, service: BurstService, planned: float) -> 
     except (BackendError, DatabaseAway, DatabaseFull) as error:
         _log.warning("tried again: %s", error)
     return planned
+
+
+async def _publish(workplace: Workplace) -> None:
+    """Show bursts where their MiniClusters are; nothing else waits until that can be done."""
+    try:
+        await workplace.publish()
+    except BackendError as error:
+        _log.warning("bursts cannot be shown, tried again: %s", error)
 
 
 def show(text: str) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from burst import reports
 from burst.advance.context import AdvanceContext
 from burst.cli.errors import ClusterUnknown
 from burst.cli.source import SourceChoice
@@ -84,6 +85,11 @@ class Workplace:
         """Take back what is beside MiniClusters for bursts that are over. Raises BackendError."""
         open_bursts = await self.ledger.read(bursts.opened)
         await asyncio.to_thread(self.source.withdraw, {each.cluster for each in open_bursts})
+
+    async def publish(self) -> None:
+        """Show the open bursts where their MiniClusters are. Raises BackendError."""
+        found = reports.statuses(await self.ledger.read(bursts.opened), self.settings.settings.currency)
+        await asyncio.to_thread(self.source.publish, found)
 
 
 @contextlib.asynccontextmanager

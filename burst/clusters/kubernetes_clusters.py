@@ -26,11 +26,12 @@ from minicluster.remote.backend import KubernetesBackend, translated
 from minicluster.remote.session import Target
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
 
     from burst.joining.exposure import LeadAddress
     from minicluster.backends.kept_instance import KeptInstance
-    from minicluster.document import MiniCluster
+    from minicluster.document import BurstStatus, MiniCluster
     from minicluster.kube_client.access import Access
     from minicluster.remote.session import NamespaceSession
 
@@ -112,6 +113,9 @@ class KubernetesClusters:
             with translated(), contextlib.suppress(AccessDeniedError):
                 session.run(self._target(found), end)
             self._closed.add(uid)
+
+    def publish(self, bursts: Mapping[str, tuple[BurstStatus, ...]]) -> None:
+        """Do nothing: a user has no rights for the status of a MiniCluster."""
 
     def _cluster(self, found: MiniCluster) -> BurstingCluster:
         name = f"{found.metadata.namespace}/{found.metadata.name}"

@@ -9,12 +9,14 @@ from burst.clusters.records import BurstingCluster
 from burst.errors import LeadAway
 from burst.joining.records import JoinSettings
 from minicluster.document import DocumentError, loading
-from minicluster.local import connection, state_file
+from minicluster.local import burst_file, connection, state_file
+from minicluster.local.errors import StateDirectoryError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
 
-    from minicluster.document import MiniCluster
+    from minicluster.document import BurstStatus, MiniCluster
     from minicluster.local.records import ClusterState
     from minicluster.local.state_directory import ClusterDirectory
 
@@ -25,13 +27,41 @@ class LocalClusters:
     location = "this machine"
     key = ""
 
+    def __init__(self) -> None:
+        self._directories: dict[str, ClusterDirectory] = {}
+        """Those of the clusters that were found last, by uid."""
+        self._shown: dict[str, tuple[BurstStatus, ...]] = {}
+        """What each cluster's file has."""
+
     def clusters(self) -> list[BurstingCluster]:
         """Return those that there are now, by name."""
-        found = [_cluster(directory, state) for directory, state in state_file.live_clusters()]
-        return sorted((each for each in found if each is not None), key=lambda each: each.name)
+        found = []
+        directories = {}
+        for directory, state in state_file.live_clusters():
+            cluster = _cluster(directory, state)
+            if cluster is not None:
+                found.append(cluster)
+                directories[cluster.uid] = directory
+        self._directories = directories
+        return sorted(found, key=lambda each: each.name)
 
     def withdraw(self, open_clusters: AbstractSet[str]) -> None:
         """Do nothing: leads of this machine are reached as they are."""
+
+    def publish(self, bursts: Mapping[str, tuple[BurstStatus, ...]]) -> None:
+        """Write them into the directory of each cluster. Raises StateDirectoryError."""
+        before, self._shown = self._shown, {}
+        problems = []
+        for uid, directory in self._directories.items():
+            found = bursts.get(uid, ())
+            try:
+                if found != before.get(uid):
+                    burst_file.write(directory, [each.model_dump() for each in found])
+                self._shown[uid] = found
+            except StateDirectoryError as error:
+                problems.append(error)
+        if problems:
+            raise problems[0]
 
 
 def _cluster(directory: ClusterDirectory, state: ClusterState) -> BurstingCluster | None:

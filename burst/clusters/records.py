@@ -9,12 +9,12 @@ from burst.lifecycle.states import Timeouts
 from burst.planning.records import BurstSelection, Durations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from collections.abc import Set as AbstractSet
 
     from burst.joining.records import JoinSettings
     from burst.planning.records import BudgetLimit
-    from minicluster.document import MiniCluster
+    from minicluster.document import BurstStatus, MiniCluster
     from minicluster.instance.port import Instance
 
 
@@ -79,5 +79,12 @@ class ClusterSource(Protocol):
         """Take back what was made for bursts beside MiniClusters whose uids are not among these.
 
         Blocks; raises BackendError. Where nothing is left it does nothing.
+        """
+        ...
+
+    def publish(self, bursts: Mapping[str, tuple[BurstStatus, ...]]) -> None:
+        """Show the open bursts of each MiniCluster, by uid; one that is not among these has none.
+
+        Blocks; raises BackendError. What has not changed costs nothing.
         """
         ...

@@ -98,6 +98,21 @@ class StatusTable:
 
 
 @dataclass(frozen=True, slots=True)
+class BurstSummary:
+    """A burst that is not deleted, as its burst service reports it (BurstStatus of the document)."""
+
+    id: str
+    slot: str = ""
+    provider: str = ""
+    state: str = ""
+    nodes: int = 0
+    until: str = ""
+    """When it ends at the latest (RFC 3339, UTC)."""
+    cost: str = ""
+    """At worst, with the currency."""
+
+
+@dataclass(frozen=True, slots=True)
 class StatusReport:
     """The status of a cluster, as `minicluster status` shows it."""
 
@@ -110,6 +125,7 @@ class StatusReport:
     programs: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the JSON output."""
     tables: tuple[StatusTable, ...] = ()
+    bursts: tuple[BurstSummary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +137,7 @@ class ClusterSample:
     """The least size that the cluster may have."""
     people: Mapping[str, str] = field(default_factory=dict)
     programs: Mapping[str, Any] = field(default_factory=dict)
+    bursts: tuple[BurstSummary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from minicluster.cli.queue_view import QueueView
 
 app = typer.Typer(add_completion=False)
+BURST_COLUMNS = ("id", "slot", "provider", "state", "nodes", "until", "cost")
 
 
 @app.command(name="list", cls=BackendCommand)
@@ -55,6 +57,9 @@ def status(ctx: typer.Context, name: OptionalClusterArgument = None, output: Out
         show(_rows(table), table.columns, output, table.empty)
     if queue:
         queue_view.show_jobs(queue_view.tables(queue))
+    if report.bursts:
+        typer.echo("\nbursts:")
+        show([dataclasses.asdict(each) for each in report.bursts], BURST_COLUMNS, output)
     for table in report.tables:
         if table.title and table.rows:
             typer.echo(f"\n{table.title}")
@@ -68,6 +73,7 @@ def _as_json(report: StatusReport, queue: QueueView | None) -> dict[str, Any]:
         "created": report.cluster.created,
         **report.programs,
         **{table.name: _rows(table) for table in report.tables},
+        "bursts": [dataclasses.asdict(each) for each in report.bursts],
         "waiting": list(queue.waiting) if queue else None,
         "running": list(queue.running) if queue else None,
     }

@@ -91,11 +91,13 @@ class LocalBackend(Backend):
 
     def status(self, name: str, view: Callable[[Instance, int], T]) -> tuple[StatusReport, T | None]:
         """Return the status of a cluster, and what `view` makes of its instance."""
-        from minicluster.local import connection, state_file
+        from minicluster.local import burst_file, connection, state_file
 
-        _, state = state_file.need(name)
+        directory, state = state_file.need(name)
+        bursts = burst_file.read(directory)
         with connection.of(name) as instance:
-            return _report(state, instance), view(instance, state.min_size)
+            report = dataclasses.replace(_report(state, instance), bursts=bursts)
+            return report, view(instance, state.min_size)
 
     def watch(self, name: str, work: Callable[[Instance, Watched], T]) -> T:
         """Do work that polls a cluster."""
@@ -232,11 +234,11 @@ def _summary(state: ClusterState) -> ClusterSummary:
 
 def _sample(name: str) -> ClusterSample:
     from minicluster.backends import records
-    from minicluster.local import state_file
+    from minicluster.local import burst_file, state_file
 
-    _, state = state_file.need(name)
+    directory, state = state_file.need(name)
     row = {"name": state.name, "phase": state.phase.value, "size": state.size, "max_size": state.max_size}
-    return records.ClusterSample(row, state.min_size)
+    return records.ClusterSample(row, state.min_size, bursts=burst_file.read(directory))
 
 
 def _queue_policy(instance: Instance) -> str | None:

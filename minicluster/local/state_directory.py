@@ -4,6 +4,7 @@
 └── <cluster>              0700
     ├── state.json         the cluster and its supervisor (see records.py)
     ├── document.yaml      the MiniCluster as it was started, for services on this machine
+    ├── bursts.json        0600, its bursts, where a burst service has any (see burst_file.py)
     ├── control            the supervisor's socket
     ├── etc/               broker.toml, R, start.sh …: the ConfigMap
     ├── curve.cert         0400, the Secret
@@ -55,6 +56,11 @@ class ClusterDirectory:
     def document(self) -> Path:
         """The MiniCluster as it was started, as JSON, which is YAML too."""
         return self.path / "document.yaml"
+
+    @property
+    def bursts(self) -> Path:
+        """What a burst service has of the cluster's bursts."""
+        return self.path / "bursts.json"
 
     @property
     def control(self) -> Path:

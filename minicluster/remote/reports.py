@@ -71,6 +71,7 @@ def status(found: Report) -> StatusReport:
                 since="last",
             ),
         ),
+        bursts=found.summary.bursts,
     )
 
 
@@ -86,7 +87,8 @@ def sample(found: Report) -> ClusterSample:
         "brokers_online": about.ready_brokers,
     }
     people = _outdated_fields(about) | _scaler_fields(scalers)
-    return ClusterSample(row, about.min_size, people, {"autoscalers": _scaler_rows(scalers)})
+    programs = {"autoscalers": _scaler_rows(scalers)}
+    return ClusterSample(row, about.min_size, people, programs, about.bursts)
 
 
 def saved(found: Saved | None) -> str:

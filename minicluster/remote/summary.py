@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from minicluster.backends.records import BurstSummary
 from minicluster.document import stored_status
 from minicluster.plan.constants import ConditionType, Phase, Reason
 
@@ -105,6 +106,8 @@ class Summary:
     """Whether it is about an earlier version, of a document that an operator of this cluster manages."""
     is_to_be_suspended: bool
     """Whether the document says so: spec.suspend."""
+    bursts: tuple[BurstSummary, ...] = ()
+    """The content of `status.bursts`."""
 
     def condition(self, type_: str) -> ConditionSummary | None:
         """Return a condition; None where the status does not have it."""
@@ -167,6 +170,7 @@ def of(item: Object) -> Summary:
         is_seen=is_seen,
         is_outdated=bool(status.get("phase")) and not is_seen and not is_elsewhere,
         is_to_be_suspended=bool(spec.get("suspend")),
+        bursts=tuple(_burst(each) for each in status.get("bursts") or ()),
     )
 
 
@@ -202,6 +206,12 @@ def summarize_event(event: Object) -> EventSummary:
 def seconds(text: str | None) -> float | None:
     """Return a time of Kubernetes (RFC 3339) in seconds since 1970."""
     return datetime.fromisoformat(text).timestamp() if text else None
+
+
+def _burst(burst: Object) -> BurstSummary:
+    return BurstSummary(
+        **{each.name: burst[each.name] for each in fields(BurstSummary) if each.name in burst}
+    )
 
 
 def _condition(condition: Object) -> ConditionSummary:

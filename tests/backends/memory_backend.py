@@ -11,6 +11,7 @@ from minicluster.backends.errors import NoCluster, WrongRequest
 from minicluster.backends.port import Backend, BackendKind, BackendOption
 from minicluster.backends.records import (
     BroughtUp,
+    BurstSummary,
     ClusterListing,
     ClusterSample,
     ClusterSummary,
@@ -50,6 +51,7 @@ class MemoryCluster:
     created: float = field(default_factory=time.time)
     phase: str = "Running"
     instance: MemoryInstance = field(default_factory=MemoryInstance)
+    bursts: tuple[BurstSummary, ...] = ()
 
 
 RACKS: dict[str, dict[str, MemoryCluster]] = {}
@@ -89,7 +91,7 @@ class MemoryBackend(Backend):
         found = _need(self, name)
         table = StatusTable("notes", ({"note": "nothing is amiss"},), ("note",), title="notes:")
         order = ("name", "phase", "size", "max_size", "age", "nodes_demanded", "jobs_pending")
-        report = StatusReport(_summary(found), order, tables=(table,))
+        report = StatusReport(_summary(found), order, tables=(table,), bursts=found.bursts)
         if found.phase != "Running":
             return report, None
         return report, view(cast("Instance", found.instance), 1)
@@ -99,7 +101,8 @@ class MemoryBackend(Backend):
         found = _need(self, name)
 
         def sample() -> ClusterSample:
-            return ClusterSample({"name": name, "phase": found.phase, "size": found.document.spec.size})
+            row = {"name": name, "phase": found.phase, "size": found.document.spec.size}
+            return ClusterSample(row, bursts=found.bursts)
 
         return work(cast("Instance", found.instance), Watched(sample))
 

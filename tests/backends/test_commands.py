@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minicluster.backends import discovery
+from minicluster.backends.records import BurstSummary
 from minicluster.instance.records import JobState
 from tests.backends import memory_backend
 from tests.backends.memory_calls import lines_of, message_of
@@ -33,6 +34,20 @@ def test_status_shows_fields_queue_and_tables(call: Call) -> None:
     (shown,) = json.loads(call("status", "mc", "-o", "json")[1])
     assert (shown["notes"], len(shown["waiting"])) == ([{"note": "nothing is amiss"}], 1)
     assert shown["waiting"][0]["why"] == "held: its urgency is 0"
+
+
+def test_status_shows_open_bursts(call: Call) -> None:
+    assert json.loads(call("status", "mc", "-o", "json")[1])[0]["bursts"] == []
+    (rack,) = memory_backend.RACKS.values()
+    rack["mc"].bursts = (BurstSummary("01h0000001", "burst-0", "far", "active", 2, cost="3.20 EUR"),)
+    _, lines = lines_of(call("status", "mc"))
+    title = lines.index("bursts:")
+    assert [line.split() for line in lines[title + 1 : title + 3]] == [
+        ["ID", "SLOT", "PROVIDER", "STATE", "NODES", "UNTIL", "COST"],
+        ["01h0000001", "burst-0", "far", "active", "2", "3.20", "EUR"],
+    ]
+    (found,) = json.loads(call("status", "mc", "-o", "json")[1])[0]["bursts"]
+    assert (found["state"], found["nodes"]) == ("active", 2)
 
 
 def test_status_of_what_cannot_be_asked(call: Call) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from minicluster.backends.records import BurstSummary
 from minicluster.remote import clusters, reports, summary
 from tests.remote.far_cluster import cluster
 
@@ -55,3 +56,11 @@ def test_a_status_of_a_later_release_is_read_as_far_as_it_can_be() -> None:
     assert (found.phase, found.last_dump, found.exit_code) == ("Moving", {"path": "/a"}, None)
     assert [each.type for each in found.conditions] == ["Running"]
     assert found.stage == "Moving"
+
+
+def test_bursts_are_those_of_the_status() -> None:
+    known = {"id": "01h0000001", "slot": "burst-0", "provider": "far", "state": "active", "nodes": 2}
+    item = cluster("Running", "Running", bursts=[{**known, "until": "2026-03-12T15:09:26Z"}, {"id": "b"}])
+    first, second = reports.status(clusters.Report(summary.of(item), None)).bursts
+    assert first == BurstSummary(*("01h0000001", "burst-0", "far", "active", 2), until="2026-03-12T15:09:26Z")
+    assert second == BurstSummary("b")

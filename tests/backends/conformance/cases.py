@@ -14,7 +14,7 @@ import pytest
 
 from minicluster.backends.documents import DocumentText
 from minicluster.backends.errors import BackendError, NoCluster, NotOffered, WrongRequest
-from minicluster.backends.records import UpRequest
+from minicluster.backends.records import BurstSummary, UpRequest
 from minicluster.instance.errors import JobNotFound, NotResized, WaitTimeout
 from minicluster.instance.records import JobFilter, JobRequest, JobState
 from minicluster.plan import Site
@@ -64,6 +64,8 @@ class Scene:
     up_before: bool = False
     """Whether cluster mc of two brokers is there, and the back end brings none up, nor ends one."""
     ends: Callable[[str], None] = lambda _: None
+    publishes: Callable[[str, tuple[BurstSummary, ...]], None] | None = None
+    """Does what a burst service does to show bursts of a cluster; None: no service can here."""
 
     def text(self, *names: str) -> DocumentText:
         """Return a document with clusters of two brokers that may have four."""
@@ -181,6 +183,21 @@ def a_status_has_each_field_once(scene: Scene) -> None:
     assert not set(report.order) & {*report.people, *report.programs}
     for table in report.tables:
         assert all(set(table.columns) <= {*row, "age"} for row in table.rows)
+
+
+def its_bursts_are_those_that_a_service_reports(scene: Scene) -> None:
+    scene.up()
+    backend = scene.backend
+    several = (
+        BurstSummary("01h0000001", "burst-0", "far", "active", 2, "2026-03-12T15:09:26Z", "3.20 EUR"),
+        BurstSummary("01h0000002", "burst-1", "far", "requested", 1),
+    )
+    for given in ((), several, several[:1], ()):
+        if scene.publishes is not None:
+            scene.publishes("mc", given)
+        expected = given if scene.publishes is not None else ()
+        assert backend.status("mc", lambda *_: None)[0].bursts == expected
+        assert backend.watch("mc", lambda _, watched: watched.sample().bursts) == expected
 
 
 def it_is_suspended_or_that_is_not_offered(scene: Scene) -> None:
@@ -352,6 +369,7 @@ INSTANCE_CASES = (
     an_absent_job_is_not_resized,
     a_status_asks_the_instance,
     it_is_watched,
+    its_bursts_are_those_that_a_service_reports,
     a_job_is_listed_and_cancelled,
     each_broker_has_logs,
 )

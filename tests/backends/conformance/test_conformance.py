@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import tempfile
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minicluster.local import backend as local
+from minicluster.local import burst_file, state_file
 from minicluster.server_backend import backend as server
 from tests.backends import memory_backend
 from tests.backends.conformance.cases import CASES, INSTANCE_CASES, USERS_CASES, Scene, Teller
@@ -20,6 +22,8 @@ from tests.server_backend.fake_cluster import FakeCluster
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from minicluster.backends.records import BurstSummary
+
 EVERY = [pytest.param(case, id=case.__name__) for case in (*CASES, *INSTANCE_CASES)]
 
 
@@ -27,7 +31,12 @@ EVERY = [pytest.param(case, id=case.__name__) for case in (*CASES, *INSTANCE_CAS
 def memory() -> Iterator[Scene]:
     """A back end that has forgotten everything."""
     memory_backend.RACKS.clear()
-    yield Scene(memory_backend.KIND.open({"rack": "r"}, Teller()))
+    made = memory_backend.KIND.open({"rack": "r"}, Teller())
+
+    def publish(name: str, bursts: tuple[BurstSummary, ...]) -> None:
+        memory_backend.RACKS["r"][name].bursts = bursts
+
+    yield Scene(made, publishes=publish)
     memory_backend.RACKS.clear()
 
 
@@ -42,7 +51,11 @@ def this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     made = local.KIND.open(
         {"engine": "embedded", "restore": "", "oversubscribe": False, "decisions": ""}, Teller()
     )
-    yield Scene(made, suspends=False)
+
+    def publish(name: str, bursts: tuple[BurstSummary, ...]) -> None:
+        burst_file.write(state_file.need(name)[0], [dataclasses.asdict(each) for each in bursts])
+
+    yield Scene(made, suspends=False, publishes=publish)
     for each in made.clusters().clusters:
         made.down(each.name, "")
     shutil.rmtree(root)
