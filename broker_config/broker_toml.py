@@ -113,6 +113,10 @@ def _modules(settings: BrokerSettings) -> TomlTable:
         table |= {"namespace": network.namespace, "name": settings.name, "service": network.service}
     if settings.archive.path:
         table["archive"] = settings.archive.path
+    if settings.bursting.managed:
+        table["bursting"] = True
+    if settings.bursting.gives_certificate:
+        table["curve-certificate"] = settings.curve_path
     return {"modules": {"door": table}}
 
 

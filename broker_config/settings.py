@@ -156,6 +156,8 @@ class BurstingSettings:
     clusters: tuple[BurstCluster, ...] = ()
     managed: bool = False
     """Whether a service makes bursts, and jobs that ask for one are routed to them at submission."""
+    gives_certificate: bool = False
+    """Whether that service gets the CURVE certificate from the lead API, by which its brokers join."""
 
     @property
     def joins(self) -> bool:

@@ -45,7 +45,7 @@ SILENT_SECONDS = 30.0
 MAX_LINE_BYTES = 64 << 20
 """A lead's line: job-list answers many jobs in one. A MiniCluster's users can run any server there."""
 _RESTART = (
-    "pods that release 0.1.0 made have no token for jobs until their MiniCluster is restarted once:"
+    "pods that release 0.1.0 made have no such token until their MiniCluster is restarted once:"
     " `kubectl delete job NAME` makes them anew (docs/operator.md)"
 )
 
@@ -53,8 +53,9 @@ _RESTART = (
 class LeadChannel:
     """A verified connection to a lead, upgraded to lines; see `Channel`. Raises LeadError."""
 
-    def __init__(self, address: Address, context: ssl.SSLContext, token: str) -> None:
+    def __init__(self, address: Address, context: ssl.SSLContext, token: str, purpose: str = "jobs") -> None:
         self._address = address
+        self._purpose = purpose
         self._lock = threading.Lock()  # the state of TLS
         self._sending = threading.Lock()  # the order of what is sent
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -185,9 +186,11 @@ class LeadChannel:
     def _refusal(self, code: int, words: str) -> LeadError:
         match code:
             case 401:
-                return self._error(f"does not accept the token for jobs: {_RESTART}", LeadTokenError)
+                what = f"does not accept the token for {self._purpose}: {_RESTART}"
+                return self._error(what, LeadTokenError)
             case 403:
-                return self._error(f"refuses the token: {words or 'it is not for jobs'}", LeadTokenError)
+                words = words or f"it is not for {self._purpose}"
+                return self._error(f"refuses the token: {words}", LeadTokenError)
             case 404 | 405:
                 return self._error(
                     "is of a release that serves no jobs: its MiniCluster must be restarted once with a newer"

@@ -1,7 +1,7 @@
 """The keys by which a service asks lead servers for one purpose, and can do nothing else there.
 
-The operator derives one for each purpose from its own (`LeadAuthority.purpose`), and stores those of METRICS
-and JOBS in a Secret each, which one service may read. With it the service can verify each lead server, and
+The operator derives one for each purpose from its own (`LeadAuthority.purpose`), and stores those of each
+in a Secret, which one service may read. With it the service can verify each lead server, and
 make its token for that purpose. No other token can be derived from it.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
 
 __all__ = ["BURST", "JOBS", "METRICS", "PurposeKeys", "secret_name"]
-PUBLISHED = (METRICS, JOBS)
+PUBLISHED = (METRICS, JOBS, BURST)
 AUTHORITY_FILE = "ca.crt"
 KEY_BYTES = 32
 

@@ -131,14 +131,14 @@ class Handler(BaseHTTPRequestHandler):
         """Answer a request, if the client may ask for this path."""
         shown = proofs.shown(self.headers, self._credentials, self.client_connection.socket)
         if any(shown):
-            self.client_connection.prove(is_reader=not shown.whole and Audience.JOBS not in shown.purposes)
+            self.client_connection.prove(is_reader=not shown.whole and shown.purposes <= {Audience.METRICS})
         audience = self._table.audiences.get(self._url.path, Audience.DOOR)
         refusal = proofs.refusal(audience, shown)
         if refusal:
             self._reject(refusal, proofs.words(audience, shown))
             return
         try:
-            answer = self._answer()
+            self.purposes, answer = shown.purposes, self._answer()
         except BadRequest as error:
             self._fail(error.code, error)
         except (Refused, InstanceGone) as error:
@@ -262,7 +262,7 @@ def _upgrade(handler: Handler, answer: Upgrade) -> None:
         handler.wfile.flush()
         sock = handler.client_connection.socket
         sock.setblocking(False)
-        answer.serve(sock, handler.rfile.unread())
+        answer.serve(sock, handler.rfile.unread(), handler.purposes)
 
 
 def _words(values: list[str] | None) -> set[str]:

@@ -1,9 +1,9 @@
 """`POST /v1/instance`: the connection becomes one in lines, by which a client uses the instance.
 
-The client shows a token for jobs and asks for an upgrade (RFC 9110, section 7.8). Then it sends requests as
-`broker_link.lines_server` describes them, and the broker's answers come back. What a token for jobs may call
-is in `purposes`: it acts as the instance's owner, and may ask as any other user. Jobs without an environment
-get BASE of the lead's, and nothing else of it.
+The client shows a token for jobs or for bursts and asks for an upgrade (RFC 9110, section 7.8). Then it sends
+requests as `broker_link.lines_server` describes them, and the broker's answers come back. What each token may
+call is in `purposes`: it acts as the instance's owner, and may ask as any other user. Jobs without an
+environment get BASE of the lead's, and nothing else of it.
 
 One thread reads and writes the connection, as TLS demands; others call the broker. A client who is behind
 gets no answers read for him, and one who takes nothing for STALL_SECONDS is disconnected. So is one whose
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from minicluster.broker_link.lines_server import LinesBroken, LinesServer
 from minicluster.broker_link.outgoing_lines import OutgoingLines
-from minicluster.lead_server.purposes import INSTANCE, JOBS, PURPOSES
+from minicluster.lead_server.purposes import BURST, INSTANCE, JOBS, PURPOSES
 from minicluster.lead_server.routes import Upgrade
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from minicluster.broker_link.link import LeadLink
     from minicluster.lead_server.files import ServerCredentials
+    from minicluster.lead_server.purposes import Purpose
     from minicluster.lead_server.routes import Routes
 
 PROTOCOL = "minicluster-lines"
@@ -49,8 +50,9 @@ _LAST_SECONDS = 2.0
 def routes(connect: Callable[[], LeadLink], credentials: ServerCredentials) -> Routes:
     """Return the route. `connect` returns a link for the calling thread."""
 
-    def serve(sock: socket.socket, early: bytes) -> None:
-        _Upgraded(sock, connect, credentials).run(early)
+    def serve(sock: socket.socket, early: bytes, shown: frozenset[str]) -> None:
+        purpose = next(each for each in (JOBS, BURST) if each in shown)
+        _Upgraded(sock, connect, credentials, PURPOSES[purpose]).run(early)
 
     return {INSTANCE: {"POST": lambda _query, _body: Upgrade(PROTOCOL, serve)}}
 
@@ -59,11 +61,16 @@ class _Upgraded:
     """One upgraded connection, in the thread of its client."""
 
     def __init__(
-        self, sock: socket.socket, connect: Callable[[], LeadLink], credentials: ServerCredentials
+        self,
+        sock: socket.socket,
+        connect: Callable[[], LeadLink],
+        credentials: ServerCredentials,
+        purpose: Purpose,
     ) -> None:
         self._socket = sock
         self._credentials = credentials
-        self._token = credentials.tokens.get(JOBS)
+        self._purpose = purpose.name
+        self._token = credentials.tokens.get(purpose.name)
         self._changed_at: float | None = None
         self._awake, self._waker = socket.socketpair()
         self._waker.setblocking(False)
@@ -72,7 +79,7 @@ class _Upgraded:
         self._ended = False
         self._progress = self._spoken = time.monotonic()
         self._lines = LinesServer(
-            connect, self._outbox, PURPOSES[JOBS].refusal, self._end, _base(os.environ), os.getcwd()  # noqa: PTH109 - pathlib costs start time
+            connect, self._outbox, purpose.refusal, self._end, _base(os.environ), os.getcwd()  # noqa: PTH109 - pathlib costs start time
         )  # fmt: skip
 
     def _wake(self) -> None:
@@ -151,12 +158,13 @@ class _Upgraded:
             self._spoken = now
             self._outbox.put({})
         self._credentials.refresh()
-        if self._credentials.tokens.get(JOBS) == self._token:
+        if self._credentials.tokens.get(self._purpose) == self._token:
             self._changed_at = None
         elif self._changed_at is None:
             self._changed_at = now
         elif now - self._changed_at > CHANGED_SECONDS:
-            self._outbox.put({"gone": "the token for jobs was replaced; connect with the new one"})
+            text = f"the token for {self._purpose} was replaced; connect with the new one"
+            self._outbox.put({"gone": text})
             self._ended = True
 
     def _send_last(self) -> None:

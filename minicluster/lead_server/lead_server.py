@@ -9,10 +9,10 @@ import threading
 from typing import TYPE_CHECKING
 
 from minicluster.broker_link.errors import reason
-from minicluster.lead_server import extensions, instance_route
+from minicluster.lead_server import curve_route, extensions, instance_route
 from minicluster.lead_server.files import ServerCredentials
 from minicluster.lead_server.operator_routes import routes
-from minicluster.lead_server.purposes import INSTANCE
+from minicluster.lead_server.purposes import CURVE_CERTIFICATE, INSTANCE
 from minicluster.lead_server.routes import Audience, ExtensionContext
 from minicluster.lead_server.server import Server
 from minicluster.lead_server.status_poller import Follower
@@ -68,6 +68,8 @@ class LeadServer:
         self._snapshot = StatusSnapshot(self._wake)
         main_job = bool(settings.get("main-job", False))
         self._archive = str(settings.get("archive", ""))
+        self._for_instance = Audience.INSTANCE if settings.get("bursting") else Audience.JOBS
+        self._curve_path = str(settings.get("curve-certificate", ""))
         # Both variables are the start script's.
         run = os.environ.get("MINICLUSTER_RUN", "/run/minicluster")
         restored = os.environ.get("MINICLUSTER_RESTORED")
@@ -97,9 +99,10 @@ class LeadServer:
         own = {
             **routes(self._snapshot, self._connect, self._state_files, self._archive),
             **instance_route.routes(self._connect, self._credentials),
+            **curve_route.routes(self._curve_path),
         }
         table, audiences = extensions.joined(own, self._extensions)
-        audiences = {**audiences, INSTANCE: Audience.JOBS}
+        audiences = {**audiences, INSTANCE: self._for_instance, CURVE_CERTIFICATE: Audience.BURST}
         passed = extensions.proxied(self._extensions)
         pause = MIN_RETRY_DELAY
         while not self._ending.is_set():

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from minicluster.lead_server.files import ServerCredentials
 
 
+_PURPOSES = {Audience.INSTANCE: (Audience.JOBS, Audience.BURST)}
+"""Of an audience that is not called as its purpose."""
+
+
 class Tokens(NamedTuple):
     """What a client has shown."""
 
@@ -55,7 +59,7 @@ def words(audience: str, shown: Tokens) -> str:
         return ""
     if audience == Audience.DOOR:
         return f"what was shown is good for {', '.join(sorted(shown.purposes))} alone"
-    return f"needed is a token for {audience}"
+    return f"needed is a token for {' or '.join(_purposes(audience))}"
 
 
 def refusal(audience: str, shown: Tokens) -> int:
@@ -64,8 +68,13 @@ def refusal(audience: str, shown: Tokens) -> int:
         return 0
     if not any(shown):
         return 401
-    welcome = shown.whole if audience == Audience.DOOR else audience in shown.purposes
+    asked = shown.purposes.intersection(_purposes(audience))
+    welcome = shown.whole if audience == Audience.DOOR else bool(asked)
     return 0 if welcome or (audience == Audience.METRICS and shown.whole) else 403
+
+
+def _purposes(audience: str) -> tuple[str, ...]:
+    return _PURPOSES.get(audience, (audience,))
 
 
 def is_certified(sock: socket.socket) -> bool:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 METRICS, JOBS, BURST = "metrics", "jobs", "burst"
 INSTANCE = "/v1/instance"
 """The path whose connection becomes one in lines."""
+CURVE_CERTIFICATE = "/v1/curve-certificate"
+"""The path at which a service that manages bursts reads the certificate by which brokers join."""
 
 
 class Purpose(NamedTuple):
@@ -86,6 +88,31 @@ PURPOSES: Mapping[str, Purpose] = {
             ),
             frozenset({"hostlist", "size", "version", "broker.starttime"}),
         ),
-        Purpose(BURST),  # what bursting will need is not there yet
+        Purpose(
+            BURST,
+            frozenset({INSTANCE, CURVE_CERTIFICATE}),
+            frozenset(
+                {
+                    # Jobs: those that wait or run, their end elsewhere, and those that try ranks.
+                    "helper.submit",
+                    "job-list.list",
+                    "job-list.list-id",
+                    "job-info.lookup",
+                    "job-manager.raise",
+                    "job-manager.update",
+                    # Queues: read, stop and start.
+                    "job-manager.queue-list",
+                    "job-manager.queue-status",
+                    "job-manager.queue-start",
+                    # Nodes: read, drain and undrain.
+                    "resource.status",
+                    "resource.sched-status",
+                    "resource.drain",
+                    "resource.undrain",
+                    "attr.get",
+                }
+            ),
+            frozenset({"broker.starttime"}),
+        ),
     )
 }

@@ -62,8 +62,11 @@ class Upgrade(NamedTuple):
     """The answer by which a connection becomes one of another protocol (RFC 9110, section 7.8)."""
 
     protocol: str
-    serve: Callable[[socket.socket, bytes], None]
-    """Called with the socket, and with what came behind the request; the connection ends with it."""
+    serve: Callable[[socket.socket, bytes, frozenset[str]], None]
+    """Called with the socket, with what came behind the request, and with the purposes of what was shown.
+
+    The connection ends with it.
+    """
 
 
 class Audience:
@@ -75,6 +78,10 @@ class Audience:
     """The operator, and clients with the token or a certificate for metrics."""
     JOBS = purposes.JOBS
     """Clients with the token for jobs, and not the operator."""
+    BURST = purposes.BURST
+    """Clients with the token for bursts, and not the operator."""
+    INSTANCE = "instance"
+    """Clients with the token for jobs or that for bursts."""
     ALL = "all"
     """Every client."""
 

@@ -21,6 +21,7 @@ MANAGER = "minicluster"
 OPERATOR_APPLICATION = "minicluster-operator"
 METRICS_APPLICATION = "minicluster-metrics-adapter"
 REST_APPLICATION = "minicluster-rest"
+BURST_APPLICATION = "minicluster-burst"
 
 LABEL_SELECTOR = "hpa-selector"
 """The label of broker pods by which the scale subresource selects them (the reference's name)."""

@@ -21,6 +21,7 @@ from minicluster.instance.links.embedded import EmbeddedLink
 from minicluster.instance.links.lines import LinesEndpoint
 from minicluster.instance.links.process_channel import ProcessChannel
 from minicluster.instance.rpc_instance import RpcInstance
+from minicluster.lead_client.purpose_keys import JOBS
 from tests.conformance.bindings import HandleEndpoint
 from tests.conformance.lead_api import LeadApi
 from tests.devcluster.waiting import until
@@ -94,6 +95,8 @@ class Laboratory:
     absent: tuple[str, ...] = ()
     brokers: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     lead_api: LeadApi | None = None
+    purpose: str = JOBS
+    """Of the keys for the lead's API."""
 
     @property
     def uri(self) -> str:
@@ -184,7 +187,7 @@ class Laboratory:
 
     def _connect(self) -> Instance:
         if self.reached in BY_LEAD:
-            self.lead_api = self.lead_api or LeadApi(self._lead_link, self.uri)
+            self.lead_api = self.lead_api or LeadApi(self._lead_link, self.uri, self.purpose)
             return self.lead_api.open()
         if self.reached == "handle":
             return RpcInstance(HandleEndpoint(self.uri))

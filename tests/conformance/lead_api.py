@@ -27,20 +27,20 @@ UID = NAME.partition(".")[0]
 class LeadApi:
     """A server whose broker is reached by `connect`."""
 
-    def __init__(self, connect: Callable[[], LeadLink], uri: str) -> None:
+    def __init__(self, connect: Callable[[], LeadLink], uri: str, purpose: str = JOBS) -> None:
         self._uri = uri
         self._folder = tempfile.TemporaryDirectory(prefix="mc-")
         folder, authority = Path(self._folder.name), Authority()
         authority.write(folder / "keys")
-        self._keys = PurposeKeys(JOBS, authority.certificate, b"k" * 32)
+        self._keys = PurposeKeys(purpose, authority.certificate, b"k" * 32)
         (folder / "tokens").mkdir()
-        (folder / "tokens" / "jobs.token").write_text(self._keys.token(UID))
+        (folder / "tokens" / f"{purpose}.token").write_text(self._keys.token(UID))
         self.log: list[str] = []
         credentials = files.ServerCredentials(
             str(folder / "keys"), self.log.append, tokens=str(folder / "tokens")
         )
         routes = instance_route.routes(connect, credentials)
-        self._server = Server(0, credentials, routes, self.log.append, {INSTANCE: Audience.JOBS})
+        self._server = Server(0, credentials, routes, self.log.append, {INSTANCE: Audience.INSTANCE})
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
 

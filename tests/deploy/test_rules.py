@@ -8,7 +8,7 @@ from metrics_api.adapter.authority_store import SECRET as SERVING_SECRET
 from metrics_api.adapter.registration import NAMES
 from metrics_api.names import METRICS
 from minicluster.lead_client.key_store import SECRET
-from minicluster.lead_client.purpose_keys import secret_name
+from minicluster.lead_client.purpose_keys import PUBLISHED, secret_name
 from minicluster.plan.objects.names import FLUX_FILES
 from tests.deploy.files import CHART, INSTALL, NAMESPACED, ROOT, Object, grants, objects, of_kind, the
 
@@ -16,8 +16,8 @@ MANIFESTS = pytest.mark.parametrize("manifest", [INSTALL, NAMESPACED], ids=lambd
 OPERATOR = "minicluster-operator"
 ROLES = ("ClusterRole", "Role")
 APPLIED = {"get", "list", "watch", "create", "patch"}
-METRICS_SECRET, JOBS_SECRET = secret_name("metrics"), secret_name("jobs")
-OWN_SECRETS = ([SECRET], [METRICS_SECRET], [METRICS_SECRET, JOBS_SECRET], [SERVING_SECRET])
+METRICS_SECRET, *_ = PUBLISHED_SECRETS = [secret_name(each) for each in PUBLISHED]
+OWN_SECRETS = ([SECRET], [METRICS_SECRET], PUBLISHED_SECRETS, [SERVING_SECRET])
 ADAPTER = "minicluster-operator-adapter"
 EXPECTED = {
     "flux-framework.org/miniclusters": {"get", "list", "watch", "patch", "delete"},  # patch: the finalizer
@@ -58,7 +58,7 @@ def test_of_secrets_only_its_own_keys_can_be_read(manifest: Path) -> None:
     assert list(grants([role])) == [
         ("/secrets", {"create"}, None),
         ("/secrets", {"get"}, [SECRET]),
-        ("/secrets", {"patch"}, [METRICS_SECRET, JOBS_SECRET]),
+        ("/secrets", {"patch"}, PUBLISHED_SECRETS),
     ]
 
 

@@ -72,7 +72,7 @@ class Pods:
             logs=str(directory / "logs"),
             network=NetworkSettings(endpoints=(BrokerEndpoint(settings.hosts[0], lead, lead),)),
             view=FluxView(disable=True),
-            lead_api=LeadApiSettings(self.lead_api.port, str(self.secret)),
+            lead_api=LeadApiSettings(self.lead_api.port, str(self.secret), tokens=str(directory / "tokens")),
         )
         self._write()
         self.processes: dict[int, subprocess.Popen[bytes]] = {}

@@ -9,11 +9,11 @@ import pytest
 
 import minicluster.instance
 from metrics_api.lead.routes import QueueRoutes
-from minicluster.lead_server.purposes import BURST, JOBS, METRICS, PURPOSES
+from minicluster.lead_server.purposes import BURST, CURVE_CERTIFICATE, INSTANCE, JOBS, METRICS, PURPOSES
 from minicluster.lead_server.routes import Audience
 from restful.clusters import instance_calls
 
-INSTANCE = Path(minicluster.instance.__file__).parent
+ROOM = Path(minicluster.instance.__file__).parent
 OF_JOBS = PURPOSES[JOBS]
 CALLS = {"rpc", "stream", "_steer", "_submit"}
 
@@ -49,7 +49,7 @@ def _is_topic(text: str) -> bool:
 
 def _called() -> _Topics:
     topics = _Topics()
-    for path in (*INSTANCE.glob("*.py"), INSTANCE / "links" / "lines.py"):
+    for path in (*ROOM.glob("*.py"), ROOM / "links" / "lines.py"):
         topics.visit(ast.parse(path.read_text()))
     return topics
 
@@ -102,8 +102,14 @@ def test_those_for_metrics_are_good_for_the_paths_of_metrics() -> None:
     assert PURPOSES[METRICS].topics == frozenset()
 
 
-def test_those_for_bursting_are_good_for_nothing_yet() -> None:
-    assert PURPOSES[BURST][1:] == (frozenset(), frozenset(), frozenset())
+def test_those_for_bursts_are_good_for_less_than_those_for_jobs_and_the_certificate() -> None:
+    """What bursting calls is compared with them in tests/burst/leads."""
+    found = PURPOSES[BURST]
+    assert found.paths == {INSTANCE, CURVE_CERTIFICATE}
+    assert found.topics < OF_JOBS.topics
+    assert found.attributes < OF_JOBS.attributes
+    refusal = "a token for burst is not good for job-manager.raiseall"
+    assert found.refusal("job-manager.raiseall", {}) == refusal
 
 
 def test_each_has_a_file_of_its_own() -> None:

@@ -116,13 +116,13 @@ def test_a_minicluster_of_before_has_to_be_restarted(lead: Reached) -> None:
         lead.open()
     assert str(caught.value) == (
         f"the lead API at 127.0.0.1:{lead.server.port} does not accept the token for jobs: pods that release"
-        " 0.1.0 made have no token for jobs until their MiniCluster is restarted once: `kubectl delete job"
+        " 0.1.0 made have no such token until their MiniCluster is restarted once: `kubectl delete job"
         " NAME` makes them anew (docs/operator.md)"
     )
 
 
 def test_without_keys_nothing_is_asked() -> None:
-    with pytest.raises(LeadTokenError, match="there are no keys for jobs"):
+    with pytest.raises(LeadTokenError, match="there are no keys for the lead"):
         open_instance(UID, HOST, ())
 
 

@@ -114,6 +114,17 @@ def test_readers_with_a_certificate_reach_the_lead_api_from_anywhere(make, port,
     assert allowed(policies, Pod({}, "monitoring"), Pod(BROKER), port) is expected
 
 
+@pytest.mark.parametrize("bursting", [{}, {"bursting": {}}], ids=["by hand", "managed"])
+def test_a_burst_service_reaches_the_leads_whose_bursts_it_manages(make, bursting):
+    """As a pod of the operator's namespace, and at the lead API alone."""
+    cluster = make({**bursting, "flux": {"bursting": {"clusters": [{"name": "far", "size": 2}]}}})
+    items = render(cluster, Site(operator_namespace="system"))
+    policies = [item for item in items if item["kind"] == "NetworkPolicy"]
+    service = {"app.kubernetes.io/name": "minicluster-burst"}
+    assert allowed(policies, Pod(service, "system"), Pod(BROKER), PORT) is bool(bursting)
+    assert not allowed(policies, Pod(service, "other"), Pod(BROKER), PORT)
+
+
 def test_remote_brokers_may_join(make):
     """With bursting, brokers come from outside of the cluster: the certificate admits them."""
     bursting = make({"flux": {"bursting": {"clusters": [{"name": "burst", "size": 2}]}}})

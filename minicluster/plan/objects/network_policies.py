@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from minicluster import document
 from minicluster.plan.constants import (
+    BURST_APPLICATION,
     LABEL_NAME,
     LABEL_NAMESPACE_NAME,
     METRICS_APPLICATION,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 def build(cluster: MiniCluster, site: Site) -> tuple[Object, ...]:
     """Return the policy of the broker pods, and that of the services pod where there is one."""
-    brokers = [_among_own(cluster), *_to_the_lead(site)]
+    brokers = [_among_own(cluster), *_to_the_lead(cluster, site)]
     ports = _ports(cluster.spec.containers) | _burst_ports(cluster) | _metrics_ports(cluster, site)
     policies = [
         _policy(cluster, site, names.broker_policy(cluster), Component.BROKER, [*brokers, *_open(ports)])
@@ -57,14 +58,16 @@ def _among_own(cluster: MiniCluster) -> Object:
     return {"from": [{"podSelector": {"matchLabels": own_pods(cluster)}}]}
 
 
-def _to_the_lead(site: Site) -> list[Object]:
-    """Return the rule for operator, metrics adapter and RESTful API; none for an operator that is no pod.
+def _to_the_lead(cluster: MiniCluster, site: Site) -> list[Object]:
+    """Return the rule for the operator and for services; none for an operator that is no pod.
 
     Anybody can label a pod as they do, so the namespace is what counts.
     """
     if not site.operator_namespace:
         return []
     applications = [OPERATOR_APPLICATION, METRICS_APPLICATION, REST_APPLICATION]
+    if cluster.spec.bursting is not None:
+        applications.append(BURST_APPLICATION)
     peer = {
         "namespaceSelector": {"matchLabels": {LABEL_NAMESPACE_NAME: site.operator_namespace}},
         "podSelector": {"matchExpressions": [{"key": LABEL_NAME, "operator": "In", "values": applications}]},

@@ -122,12 +122,13 @@ def _scheduler(cluster: MiniCluster) -> to.SchedulerSettings:
 
 def _bursting(cluster: MiniCluster) -> to.BurstingSettings:
     bursting = cluster.spec.flux.bursting
-    lead = bursting.lead_broker
+    lead, policy = bursting.lead_broker, cluster.spec.bursting
     return to.BurstingSettings(
         lead=to.LeadBrokerSettings(lead.address, lead.name, lead.size, lead.port) if lead.address else None,
         hostlist=bursting.hostlist,
         clusters=document.bursted_clusters(cluster),
-        managed=cluster.spec.bursting is not None,
+        managed=policy is not None,
+        gives_certificate=policy is not None and policy.join,
     )
 
 

@@ -1,4 +1,4 @@
-"""An instance of each engine with a node of its own, and a slot of one node."""
+"""An instance of each engine with a node of its own, and a slot of one node, also by its lead's API."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minicluster.embedded.broker.launcher import write_bin
-from minicluster.instance.connection import real_flux
+from minicluster.instance.connection import connect, real_flux
 from minicluster.instance.errors import NoEngine
 from minicluster.instance.records import JobFilter, JobState
+from minicluster.lead_client.purpose_keys import BURST
+from tests.conformance import bindings
 from tests.conformance.laboratory import Laboratory, eventually
 from tests.restful.conftest import short_directory
 
@@ -29,15 +31,19 @@ requires = ["burst-0"]
 """
 
 
-@pytest.fixture(scope="session", params=["embedded", "flux"])
+@pytest.fixture(scope="session", params=["embedded", "lead", "flux", "lead-handle"])
 def laboratory(request: pytest.FixtureRequest) -> Iterator[Laboratory]:
     """Rank 0 is the instance's own, rank 1 the slot's."""
     with short_directory() as folder:
         try:
-            flux = Path(real_flux()).parent if request.param == "flux" else write_bin(folder / "bin").parent
-        except NoEngine as reason:
+            is_real = request.param in ("flux", "lead-handle")
+            flux = Path(real_flux()).parent if is_real else write_bin(folder / "bin").parent
+            if request.param == "lead-handle":
+                bindings.need(str(flux / "flux"))
+        except (NoEngine, ImportError) as reason:
             pytest.skip(str(reason))
-        made = Laboratory(request.param, flux, folder / "i", QUEUES, reached=request.param)
+        engine = "flux" if is_real else "embedded"
+        made = Laboratory(engine, flux, folder / "i", QUEUES, reached=request.param, purpose=BURST)
         made.properties = {"local": "0", "burst-0": "1"}
         made.start("-Sbroker.quorum=1")
         yield made
@@ -49,7 +55,7 @@ def instance(laboratory: Laboratory) -> Iterator[Instance]:
     """A connection to it; afterwards no job, drain or started queue is left."""
     with laboratory.connect() as connected:
         yield connected
-    with laboratory.connect() as connected:
+    with connect(laboratory.uri) as connected:
         connected.jobs.cancel_all()
         connected.queues.stop()
         for drain in connected.nodes.resources().drains:

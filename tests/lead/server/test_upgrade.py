@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-JOBS, METRICS = "j" * 64, "m" * 64
+JOBS, METRICS, BURST = "j" * 64, "m" * 64, "b" * 64
 
 
 class Lead:
@@ -38,13 +38,14 @@ class Lead:
         self.tokens.mkdir()
         (self.tokens / "jobs.token").write_text(JOBS)
         (self.tokens / "metrics.token").write_text(METRICS)
+        (self.tokens / "burst.token").write_text(BURST)
         self.log: list[str] = []
         whole = authority.write(folder / "keys")
         credentials = files.ServerCredentials(str(folder / "keys"), self.log.append, tokens=str(self.tokens))
         self.broker = PlayedBroker()
         routes = instance_route.routes(lambda: self.broker.connect(), credentials)  # noqa: PLW0108 - a test changes it
         routes = {**routes, "/echo": {"GET": lambda query, _body: dict(query)}}
-        self.server = Server(0, credentials, routes, self.log.append, {INSTANCE: Audience.JOBS})
+        self.server = Server(0, credentials, routes, self.log.append, {INSTANCE: Audience.INSTANCE})
         self.client = Client(self.server.port, authority.certificate, whole)
 
 
@@ -67,7 +68,7 @@ WRONG = (426, "Connection: Upgrade and Upgrade: minicluster-lines are right here
 REFUSALS = [
     pytest.param("", UPGRADE, (401, ""), id="no token"),
     pytest.param("x" * 64, UPGRADE, (401, ""), id="another token"),
-    pytest.param(METRICS, UPGRADE, (403, "needed is a token for jobs"), id="the token for metrics"),
+    pytest.param(METRICS, UPGRADE, (403, "needed is a token for jobs or burst"), id="the token for metrics"),
     pytest.param(JOBS, {}, WRONG, id="no upgrade"),
     pytest.param(JOBS, {**UPGRADE, "Upgrade": "websocket"}, WRONG, id="another protocol"),
     pytest.param(JOBS, {**UPGRADE, "Connection": "close"}, WRONG, id="another connection"),
@@ -81,12 +82,32 @@ def test_who_is_refused(lead: Lead, token: str, fields: dict[str, str], answer: 
 
 
 def test_the_operators_token_is_not_good_for_it(lead: Lead) -> None:
-    assert refused(lead, lead.client.token, UPGRADE) == (403, "needed is a token for jobs")
+    assert refused(lead, lead.client.token, UPGRADE) == (403, "needed is a token for jobs or burst")
 
 
 def test_the_token_for_jobs_is_not_good_for_the_operators_paths(lead: Lead) -> None:
     answer = lead.client.ask("GET", "/echo", headers={"Authorization": f"Bearer {JOBS}"})
     assert answer == (403, {"error": "what was shown is good for jobs alone"})
+
+
+def test_each_token_is_good_for_what_its_purpose_calls(lead: Lead) -> None:
+    """That of its own connection, whoever else is connected."""
+    with LinesClient(lead.client, JOBS) as jobs, LinesClient(lead.client, BURST) as burst:
+        assert [jobs.line(), burst.line()] == [{"engine": "embedded"}] * 2
+        assert jobs.ask(1, "overlay.health") == {"id": 1, "payload": {"topic": "overlay.health"}}
+        refusal = "a token for burst is not good for overlay.health"
+        assert burst.ask(1, "overlay.health") == {"id": 1, "errnum": errno.EPERM, "errstr": refusal}
+        answer = burst.ask(2, "resource.status")
+        assert answer == {"id": 2, "payload": {"topic": "resource.status"}}
+
+
+def test_another_purposes_new_token_ends_no_connection(lead: Lead, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instance_route, "CHANGED_SECONDS", 0.0)
+    with LinesClient(lead.client, JOBS) as jobs, LinesClient(lead.client, BURST) as burst:
+        assert [jobs.line(), burst.line()] == [{"engine": "embedded"}] * 2
+        (lead.tokens / "burst.token").write_text("n" * 64)
+        assert burst.line() == {"gone": "the token for burst was replaced; connect with the new one"}
+        assert jobs.ask(1, "overlay.health") == {"id": 1, "payload": {"topic": "overlay.health"}}
 
 
 def test_another_method_is_named(lead: Lead) -> None:
