@@ -80,7 +80,7 @@ async def request(
     return burst.id
 
 
-async def stop(ledger: BurstLedger, burst: str) -> None:
+async def stop(ledger: BurstLedger, burst: str, why: str = "somebody asked to stop it") -> None:
     """Ask for the end of a burst: its jobs may end, those that wait are moved back. Raises BurstUnknown."""
 
     async def work(connection: AsyncConnection) -> None:
@@ -88,6 +88,6 @@ async def stop(ledger: BurstLedger, burst: str) -> None:
         if found.state not in OPEN:
             raise BurstUnknown(f"burst {found.label} is deleted already")
         await bursts.change(connection, burst, stopping=True)
-        await ledger.line(connection, burst, "somebody asked to stop it")
+        await ledger.line(connection, burst, why)
 
     await ledger.request(work)

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from burst.advance.advance import advance
+from burst.asked import stop
 from burst.ledger import bursts
 from burst.lifecycle.steps import Wait
 from burst.sweep import sweep
@@ -40,12 +41,20 @@ class BurstService:
                 if isinstance(await advance(self._context, burst.id), Wait):
                     break
 
+    async def _stop(self, opened: Sequence[BurstRecord]) -> None:
+        """Stop the bursts of MiniClusters that are being deleted."""
+        for burst in opened:
+            if not burst.stopping and self._context.is_ending(burst.cluster):
+                await stop(self._context.ledger, burst.id, "its MiniCluster is being deleted")
+
     async def tick(self) -> None:
         """Do what can be done now. Raises LeaseLost if another process has the lease, and DatabaseError."""
         context = self._context
         await context.ledger.acquire()
+        opened = await context.ledger.read(bursts.opened)
+        await self._stop(opened)
         by_provider: dict[str, list[BurstRecord]] = {}
-        for burst in await context.ledger.read(bursts.opened):
+        for burst in opened:
             by_provider.setdefault(burst.provider, []).append(burst)
         # One whose calls take long does not delay the bursts of others.
         ended = await asyncio.gather(*map(self._advance, by_provider.values()), return_exceptions=True)

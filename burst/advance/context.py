@@ -35,6 +35,8 @@ class AdvanceContext:
     limits: Callable[[BurstRecord], Sequence[BudgetLimit]] = lambda _burst: ()
     """Returns what a burst must not exceed: of scopes that are not its own nothing is compared."""
     timeouts: Callable[[BurstRecord], Timeouts] = lambda _burst: Timeouts()
+    is_ending: Callable[[str], bool] = lambda _cluster: False
+    """Returns whether a MiniCluster, by its uid, is being deleted, and waits for the end of its bursts."""
 
     def now(self) -> float:
         """Return the time, in seconds since 1970."""

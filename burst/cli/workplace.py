@@ -146,8 +146,12 @@ async def _composed(
     def limits(burst: BurstRecord) -> Sequence[BudgetLimit]:
         return policy_for(burst).limits
 
+    def is_ending(uid: str) -> bool:
+        cluster = connections.find(uid)
+        return cluster is not None and cluster.is_ending
+
     providers = plugins.open_providers(settings, plugins.ProviderContext(join, directory))
     installation = await ledger.installation()
-    context = AdvanceContext(ledger, installation, providers, connections.lead, limits, timeouts)
+    context = AdvanceContext(ledger, installation, providers, connections.lead, limits, timeouts, is_ending)
     planner = BurstPlanner(ledger, providers, connections, policy_of)
     return Workplace(source, ledger, installation, settings, providers, connections, planner, context)

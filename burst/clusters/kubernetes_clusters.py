@@ -1,4 +1,4 @@
-"""The MiniClusters of a Kubernetes cluster whose bursts are managed from outside, with a user's rights."""
+"""The MiniClusters of a Kubernetes cluster whose bursts are managed, by default with a user's rights."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import base64
 import contextlib
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from burst.clusters.cluster_marks import ClusterMarks
 from burst.clusters.records import BurstingCluster
 from burst.errors import AccessDenied, LeadAway
 from burst.joining import exposure
@@ -26,12 +27,13 @@ from minicluster.remote.backend import KubernetesBackend, translated
 from minicluster.remote.session import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from burst.joining.exposure import LeadAddress
     from minicluster.backends.kept_instance import KeptInstance
     from minicluster.document import BurstStatus, MiniCluster
+    from minicluster.instance.port import Instance
     from minicluster.kube_client.access import Access
     from minicluster.remote.session import NamespaceSession
 
@@ -43,6 +45,7 @@ NO_TUNNELS = (
     "spec.bursting.expose is tunnel, which is not there yet: set it to nodePort or loadBalancer, or to none"
     " where the lead's pod is reached by its own address"
 )
+ENDING = "it is being deleted: its bursts end, and it gets no others"
 _CERTIFICATE = "curve.cert"
 _WAYS = {each.value: each for each in ExposureWay}
 
@@ -56,34 +59,57 @@ class NamespaceChoice:
     """Empty: the context's."""
     everywhere: bool = False
     """Whether those of every namespace are meant."""
+    namespaces: tuple[str, ...] = ()
+    """Several, in place of one."""
+
+
+class LeadReach(Protocol):
+    """How leads are reached. Methods block."""
+
+    def connect(self, found: MiniCluster) -> Instance:
+        """Connect to its instance. Raises InstanceError and BackendError."""
+        ...
+
+    def certificate(self, found: MiniCluster) -> str:
+        """Return the text of the CURVE certificate. Raises LeadAway while there is none, KubernetesError."""
+        ...
 
 
 class KubernetesClusters:
-    """Those that there are in a namespace; see `ClusterSource`. One that is being deleted is gone."""
+    """Those that there are in namespaces; see `ClusterSource`.
 
-    def __init__(self, choice: NamespaceChoice) -> None:
-        """Read the kubeconfig. Raises BackendError."""
+    One that is being deleted is gone, unless it stays for its bursts.
+    """
+
+    def __init__(self, choice: NamespaceChoice, reach: LeadReach | None = None) -> None:
+        """Read the kubeconfig. Without `reach` a user's own rights are taken. Raises BackendError."""
         self._access = choice.access
         with translated():
             self._namespace = choice.namespace or choice.access.namespace()
             server = choice.access.connect().server
-        self._everywhere = choice.everywhere
-        scope = "every namespace" if choice.everywhere else f"namespace {self._namespace}"
-        self.location = f"{scope} of {server}"
+        self._scopes = ("",) if choice.everywhere else choice.namespaces or (self._namespace,)
+        named = f"namespace{'s' * (len(self._scopes) > 1)} {', '.join(self._scopes)}"
+        self.location = f"{'every namespace' if choice.everywhere else named} of {server}"
         self.key = hashlib.sha256(self.location.encode()).hexdigest()[:12]
+        self._is_user = reach is None
+        self._reach = reach or UserReach(choice.access)
+        self._marks: dict[str, ClusterMarks] = {}
         self._present: dict[str, MiniCluster] = {}
+        self._denied: set[str] = set()
+        """Namespaces in which this user may not write what MiniClusters show."""
         self._closed: set[str] = set()
         """Uids of those that are known to be exposed no more."""
 
     def clusters(self) -> list[BurstingCluster]:
         """Return those that there are now, by name. Raises BackendError."""
-        scope = "" if self._everywhere else self._namespace
 
-        async def read(asked: NamespaceSession) -> tuple[KubeObject, ...]:
-            return (await asked.client.list(Selection(MINICLUSTERS, scope))).items
+        async def read(asked: NamespaceSession) -> list[KubeObject]:
+            listed = [await asked.client.list(Selection(MINICLUSTERS, each)) for each in self._scopes]
+            return [item for each in listed for item in each.items]
 
         with translated():
             items = session.run(Target(self._access, self._namespace), read)
+        self._marks = {each.uid: each for each in map(ClusterMarks, items)}
         found = [each for each in map(self._managed, items) if each is not None]
         self._present = {each.metadata.uid: each for each in found}
         return sorted(map(self._cluster, found), key=lambda each: each.name)
@@ -93,7 +119,8 @@ class KubernetesClusters:
 
         Its brokers run on as they were begun, and so do its bursts.
         """
-        if "deletionTimestamp" in item["metadata"] or item["spec"].get("bursting") is None:
+        marks = ClusterMarks(item)
+        if item["spec"].get("bursting") is None or (marks.is_ending and not marks.is_guarded):
             return None
         try:
             return document.validate(item)
@@ -114,26 +141,100 @@ class KubernetesClusters:
                 session.run(self._target(found), end)
             self._closed.add(uid)
 
-    def publish(self, bursts: Mapping[str, tuple[BurstStatus, ...]]) -> None:
-        """Do nothing: a user has no rights for the status of a MiniCluster."""
+    def publish(self, bursts: Mapping[str, Sequence[BurstStatus]]) -> None:
+        """Show bursts, and keep MiniClusters that have any. A user who may not do that does nothing.
+
+        Raises BackendError, after all have had their turn.
+        """
+        problems = []
+        for uid, marks in self._marks.items():
+            shown = bursts.get(uid, ())
+            if marks.namespace in self._denied or not marks.differ(shown):
+                continue
+
+            async def write(
+                asked: NamespaceSession, marks: ClusterMarks = marks, shown: Sequence[BurstStatus] = shown
+            ) -> None:
+                await marks.write(asked.client, shown)
+
+            try:
+                session.run(Target(self._access, marks.namespace), write)
+            except KubernetesError as error:
+                if self._is_user and isinstance(error, AccessDeniedError):
+                    self._denied.add(marks.namespace)
+                else:
+                    problems.append(error)
+        with translated():
+            if problems:
+                raise problems[0]
 
     def _cluster(self, found: MiniCluster) -> BurstingCluster:
         name = f"{found.metadata.namespace}/{found.metadata.name}"
         policy = found.spec.bursting
         problem = NO_TUNNELS if policy is not None and policy.expose == "tunnel" else ""
+        is_ending = self._marks[found.metadata.uid].is_ending
 
-        def connect() -> KeptInstance:
-            return self._connect(found)
+        def connect() -> Instance:
+            return self._reach.connect(found)
 
         def join(slot: str) -> JoinSettings:
             return self._join(found, slot)
 
-        return BurstingCluster(found.metadata.uid, name, name, found, connect, join, UNFIT, problem)
+        problem = ENDING if is_ending else problem
+        uid = found.metadata.uid
+        return BurstingCluster(uid, name, name, found, connect, join, UNFIT, problem, is_ending)
 
     def _target(self, found: MiniCluster) -> Target:
         return Target(self._access, found.metadata.namespace)
 
-    def _connect(self, found: MiniCluster) -> KeptInstance:
+    def _join(self, found: MiniCluster, slot: str) -> JoinSettings:
+        policy = found.spec.bursting
+        self._closed.discard(found.metadata.uid)
+
+        async def locate(asked: NamespaceSession) -> LeadAddress:
+            return await _address(asked, found)
+
+        try:
+            self._guard(found)
+            certificate = self._reach.certificate(found)
+            address, port = session.run(self._target(found), locate)
+        except AccessDeniedError as error:
+            raise AccessDenied(f"MiniCluster {_name(found)}: {error}") from error
+        except KubernetesError as error:
+            raise LeadAway(f"MiniCluster {_name(found)}: {error}") from error
+        fence = float(policy.fence_seconds) if policy is not None else 30.0
+        return JoinSettings(found, slot, address, port, certificate, fence)
+
+    def _guard(self, found: MiniCluster) -> None:
+        """Keep a MiniCluster until its bursts are deleted, before the first machine of one is made.
+
+        Raises LeadAway where it is being deleted, and KubernetesError; not for a user who may not do that.
+        """
+        marks = self._marks.get(found.metadata.uid)
+        if marks is None or marks.is_ending:
+            raise LeadAway(f"MiniCluster {_name(found)}: {ENDING}")
+        if marks.is_guarded or found.metadata.namespace in self._denied:
+            return
+
+        async def guard(asked: NamespaceSession) -> None:
+            await marks.guard(asked.client)
+
+        try:
+            session.run(self._target(found), guard)
+        except AccessDeniedError:
+            if not self._is_user:
+                raise
+            self._denied.add(found.metadata.namespace)
+
+
+class UserReach:
+    """Reaches leads by commands in their pods, and certificates in their Secrets; see `LeadReach`."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def connect(self, found: MiniCluster) -> KeptInstance:
+        """Connect to its instance. Raises BackendError."""
         given = {
             "kubeconfig": self._access.kubeconfig,
             "context": self._access.context,
@@ -141,21 +242,13 @@ class KubernetesClusters:
         }
         return kept_instance.connect(KubernetesBackend(given, QuietReporter()), found.metadata.name)
 
-    def _join(self, found: MiniCluster, slot: str) -> JoinSettings:
-        policy = found.spec.bursting
-        self._closed.discard(found.metadata.uid)
+    def certificate(self, found: MiniCluster) -> str:
+        """Return the text of the CURVE certificate. Raises LeadAway while there is none, KubernetesError."""
 
-        async def read(asked: NamespaceSession) -> tuple[str, LeadAddress]:
-            return await _certificate(asked, found), await _address(asked, found)
+        async def read(asked: NamespaceSession) -> str:
+            return await _certificate(asked, found)
 
-        try:
-            certificate, (address, port) = session.run(self._target(found), read)
-        except AccessDeniedError as error:
-            raise AccessDenied(f"MiniCluster {_name(found)}: {error}") from error
-        except KubernetesError as error:
-            raise LeadAway(f"MiniCluster {_name(found)}: {error}") from error
-        fence = float(policy.fence_seconds) if policy is not None else 30.0
-        return JoinSettings(found, slot, address, port, certificate, fence)
+        return session.run(Target(self._access, found.metadata.namespace), read)
 
 
 def _name(found: MiniCluster) -> str:

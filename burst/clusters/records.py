@@ -40,6 +40,8 @@ class BurstingCluster:
     """Kinds of providers whose brokers cannot join it."""
     problem: str = ""
     """Why nothing of it bursts, whatever is set; empty if all is well."""
+    is_ending: bool = False
+    """Whether it is being deleted, and stays until its bursts are."""
 
 
 @dataclass(frozen=True, slots=True)

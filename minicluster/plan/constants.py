@@ -68,6 +68,8 @@ REPLACED_CODES = (75, 137, 143)
 
 FINALIZER = "flux-framework.org/save"
 """The finalizer of a MiniCluster whose instance is to be saved before it is deleted."""
+BURST_FINALIZER = "flux-framework.org/burst"
+"""The finalizer of a MiniCluster that has bursts which are not deleted yet. A burst service writes it."""
 SAVE_SECONDS = 120
 """Seconds that a save may take besides waiting for jobs: writing the dump, ending the broker."""
 

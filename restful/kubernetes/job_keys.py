@@ -11,20 +11,15 @@ from typing import TYPE_CHECKING, Protocol
 from minicluster.kube_client.errors import AccessError, ApiError, ApiUnreachableError
 from minicluster.kube_client.resources import SECRETS
 from minicluster.lead_client.errors import LeadKeysError
-from minicluster.lead_client.purpose_keys import JOBS, PurposeKeys
+from minicluster.lead_client.purpose_keys import JOBS
+from minicluster.lead_client.renewed_keys import CHECK_INTERVAL, RETRY_DELAY, RenewedKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minicluster.kube_client.objects import Object
     from minicluster.kube_client.resources import Resource
-
-RETRY_DELAY = 2.0
-"""Seconds before the Secret is read again: at least, also if leads refuse the keys more often."""
-CHECK_INTERVAL = 60.0
-"""Seconds between two reads where nothing happens."""
-FORMER_LIFE = 300.0
-"""Seconds for which the former keys are shown as well: kubelets renew the leads' files within two minutes."""
+    from minicluster.lead_client.purpose_keys import PurposeKeys
 
 log = logging.getLogger("restful.kubernetes")
 
@@ -50,21 +45,19 @@ class JobKeys:
         self._api = api
         self._secret = secret
         self._renewed = renewed
-        self._clock = clock
-        self._present: PurposeKeys | None = None
-        self._former: tuple[PurposeKeys, float] | None = None
+        self._keys = RenewedKeys(JOBS, secret, log, clock)
         self._refused = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        self.trouble = "the keys for leads have not been read yet"
+
+    @property
+    def trouble(self) -> str:
         """Why there are none, or none that are new; empty: there are."""
+        return self._keys.trouble
 
     @property
     def current(self) -> tuple[PurposeKeys, ...]:
         """The keys to show, the newest first. Threads read it."""
-        present, former = self._present, self._former
-        if present is None:
-            return ()
-        return (present,) if former is None or self._clock() > former[1] else (present, former[0])
+        return self._keys.current
 
     def refused(self) -> None:
         """Have the Secret read again: a lead did not accept the keys. Threads call it."""
@@ -86,22 +79,9 @@ class JobKeys:
         """Read the Secret; return whether that was possible."""
         namespace, name = self._secret
         try:
-            found = PurposeKeys.of_secret(JOBS, await self._api.read(SECRETS, namespace, name))
+            if self._keys.take(await self._api.read(SECRETS, namespace, name)):
+                self._renewed()
         except (ApiError, ApiUnreachableError, AccessError, LeadKeysError) as error:
-            missing = isinstance(error, ApiError) and error.status == 404
-            why = "is missing: the operator makes it" if missing else f"cannot be used: {error}"
-            self._report(f"Secret {namespace}/{name} with the keys for leads {why}")
+            self._keys.miss(error)
             return False
-        self.trouble = ""
-        if found != self._present:
-            if self._present is not None:
-                self._former = (self._present, self._clock() + FORMER_LIFE)
-            self._present = found
-            log.info("the keys for leads were read from Secret %s/%s", namespace, name)
-            self._renewed()
         return True
-
-    def _report(self, trouble: str) -> None:
-        if trouble != self.trouble:
-            log.warning("%s", trouble)
-        self.trouble = trouble

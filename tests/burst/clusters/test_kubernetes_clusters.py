@@ -142,7 +142,7 @@ def test_a_lead_is_exposed_when_it_is_joined_and_taken_back_once(source: Source)
     with pytest.raises(LeadAway, match=r"MiniCluster science/mc: its lead has no address yet \(nodePort\)"):
         found.join("burst-0")
     source.has_port(found.document)
-    asked = [each for each in source.api.requests if each.startswith("PATCH")]
+    asked = [each for each in source.api.requests if each.startswith("PATCH") and "-bursts-" in each]
     assert len(asked) == 2
     source.clusters.withdraw({UID})
     assert source.exposed() == ["Service", "NetworkPolicy"]

@@ -33,6 +33,21 @@ def test_somebody_stops_it(state: str) -> None:
     lived(scenario)
 
 
+@pytest.mark.parametrize("state", ["requested", "active"])
+def test_those_of_a_minicluster_that_is_being_deleted_are_stopped(state: str) -> None:
+    async def scenario(world: World) -> None:
+        burst = await world.request(3)
+        if state != "requested":
+            await world.run(until=state)
+        world.is_ending = True
+        outcome, reason = await ended(world)
+        assert (outcome, reason) == ("stopped", "somebody stopped it")
+        assert (await world.lines(burst)).count("its MiniCluster is being deleted") == 1
+        assert world.lead.lost == []
+
+    lived(scenario)
+
+
 def test_jobs_that_run_too_long_begin_anew_elsewhere() -> None:
     async def scenario(world: World) -> None:
         burst = await world.request(3, seconds=1000.0)

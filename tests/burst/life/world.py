@@ -88,6 +88,8 @@ class World:
     meter: Meter = field(default_factory=Meter)
     limits: dict[str, int] = field(default_factory=dict)
     services: int = 0
+    is_ending: bool = False
+    """Whether the MiniCluster is being deleted."""
 
     def __post_init__(self) -> None:
         self.cloud = MemoryCloud(self.clock, coming=TICK, going=TICK)
@@ -110,6 +112,7 @@ class World:
             lambda _cluster: MeteredLead(self.lead, self.meter),
             lambda _burst: [BudgetLimit(*each) for each in self.limits.items()],
             lambda _burst: TIMEOUTS,
+            lambda _cluster: self.is_ending,
         )
         self.service = BurstService(self.context)
 

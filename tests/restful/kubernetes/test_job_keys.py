@@ -10,8 +10,9 @@ import pytest
 from minicluster.kube_client.errors import ApiError, ApiUnreachableError
 from minicluster.lead_client.keys import LeadAuthority
 from minicluster.lead_client.purpose_keys import JOBS, PurposeKeys
+from minicluster.lead_client.renewed_keys import FORMER_LIFE
 from restful.kubernetes import job_keys
-from restful.kubernetes.job_keys import FORMER_LIFE, JobKeys
+from restful.kubernetes.job_keys import JobKeys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
