@@ -23,10 +23,10 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-def few(names: Sequence[str], most: int = 5) -> str:
+def few(names: Sequence[str], most: int = 5, separator: str = ", ") -> str:
     """Return names for a message: of too many the first ones, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return separator.join(names[:most]) + more
 
 
 def _escape(letter: str) -> str:

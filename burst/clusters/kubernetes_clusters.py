@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,6 +17,7 @@ from burst.joining.exposure import ExposureSettings, ExposureWay
 from burst.joining.records import JoinSettings
 from minicluster import document
 from minicluster.backends import kept_instance
+from minicluster.backends.errors import BackendError
 from minicluster.backends.quiet_reporter import QuietReporter
 from minicluster.document import DocumentError
 from minicluster.kube_client.api import Selection
@@ -47,6 +49,7 @@ NO_TUNNELS = (
 )
 ENDING = "it is being deleted: its bursts end, and it gets no others"
 _CERTIFICATE = "curve.cert"
+_log = logging.getLogger(__name__)
 _WAYS = {each.value: each for each in ExposureWay}
 
 
@@ -93,6 +96,8 @@ class KubernetesClusters:
         self.key = hashlib.sha256(self.location.encode()).hexdigest()[:12]
         self._is_user = reach is None
         self._reach = reach or UserReach(choice.access)
+        self._listed: dict[str, tuple[KubeObject, ...]] = {}
+        """What each namespace had."""
         self._marks: dict[str, ClusterMarks] = {}
         self._present: dict[str, MiniCluster] = {}
         self._denied: set[str] = set()
@@ -102,17 +107,29 @@ class KubernetesClusters:
 
     def clusters(self) -> list[BurstingCluster]:
         """Return those that there are now, by name. Raises BackendError."""
-
-        async def read(asked: NamespaceSession) -> list[KubeObject]:
-            listed = [await asked.client.list(Selection(MINICLUSTERS, each)) for each in self._scopes]
-            return [item for each in listed for item in each.items]
-
-        with translated():
-            items = session.run(Target(self._access, self._namespace), read)
+        items = [item for each in self._scopes for item in self._listing(each)]
         self._marks = {each.uid: each for each in map(ClusterMarks, items)}
         found = [each for each in map(self._managed, items) if each is not None]
         self._present = {each.metadata.uid: each for each in found}
         return sorted(map(self._cluster, found), key=lambda each: each.name)
+
+    def _listing(self, scope: str) -> tuple[KubeObject, ...]:
+        """Return the MiniClusters of a namespace. Raises BackendError.
+
+        Of several namespaces one that cannot be listed is as it was: the others go on.
+        """
+
+        async def read(asked: NamespaceSession) -> tuple[KubeObject, ...]:
+            return (await asked.client.list(Selection(MINICLUSTERS, scope))).items
+
+        try:
+            with translated():
+                self._listed[scope] = session.run(Target(self._access, self._namespace), read)
+        except BackendError as error:
+            if len(self._scopes) == 1 or scope not in self._listed:
+                raise
+            _log.warning("namespace %s is as it was when it was listed last: %s", scope, error)
+        return self._listed[scope]
 
     def _managed(self, item: KubeObject) -> MiniCluster | None:
         """Return the document of a MiniCluster with managed bursts that stays; of an invalid one the last.

@@ -106,10 +106,12 @@ class ConditionType(StrEnum):
     RESIZING = "Resizing"
     AUTOSCALING = "Autoscaling"
     """Only where the document asks for an autoscaler."""
+    BURSTING = "Bursting"
+    """Only where a service manages the bursts."""
 
 
-BURSTING_CONDITION = "Bursting"
-"""The condition that a burst service writes: where the operator writes conditions, this one stays."""
+SELDOM = frozenset({ConditionType.AUTOSCALING, ConditionType.BURSTING})
+"""The conditions that only some documents have."""
 
 
 class Reason(StrEnum):
@@ -168,6 +170,11 @@ class Reason(StrEnum):
     SHRINKING = "Shrinking"
 
     FOLLOWING = "Following"
+
+    NO_BURSTS = "NoBursts"
+    BURSTS_STARTING = "BurstsStarting"
+    BURSTS_ACTIVE = "BurstsActive"
+    BURSTS_ENDING = "BurstsEnding"
 
 
 class Phase(StrEnum):

@@ -16,7 +16,7 @@ from minicluster.plan import (
     Site,
     plan,
 )
-from minicluster.plan.constants import ConditionType, Reason
+from minicluster.plan.constants import SELDOM, ConditionType, Reason
 from tests.plan.decided import RUNNING, condition, decide, ended, pod, pods
 
 KILLED = "killed for memory (OOMKilled): hpc-0; raise resources.limits.memory"
@@ -358,10 +358,10 @@ def test_resizing_ends_with_the_pods(make, keys, now, active, expected):
 def test_every_condition_is_there(make, keys, now):
     """A status always has all conditions, in one order, each explained and about this generation.
 
-    But for the one about an autoscaler that nobody has asked for.
+    But for those about an autoscaler and bursts that nobody has asked for.
     """
     found = decide(make, keys, now, Observed()).status["conditions"]
-    always = [type_ for type_ in ConditionType if type_ is not ConditionType.AUTOSCALING]
+    always = [type_ for type_ in ConditionType if type_ not in SELDOM]
     assert [each["type"] for each in found] == always
     assert all(each["reason"] and each["message"] and each["observedGeneration"] == 1 for each in found)
     assert all(each["reason"] in set(Reason) for each in found)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats.printable import few
 from minicluster import document
-from minicluster.plan.constants import KIND, LABEL_KUEUE_QUEUE, ConditionType, Phase, Reason
+from minicluster.plan.constants import KIND, LABEL_KUEUE_QUEUE, SELDOM, ConditionType, Phase, Reason
 from minicluster.plan.objects import autoscaler
 from minicluster.plan.status import (
     autoscaling,
     broker_readiness,
+    bursts,
     follower_readiness,
     image_pulls,
     last_report,
@@ -37,7 +38,7 @@ def values(
     state: ReconcileState, progress: ProgressRecords, now: datetime
 ) -> dict[ConditionType, ConditionValue]:
     """Return the value of every condition, in the order in which they are shown."""
-    scaling = autoscaling.condition(state)
+    scaling, bursting = autoscaling.condition(state), bursts.condition(state.cluster)
     return {
         ConditionType.VALID: _valid(state),
         ConditionType.RESOURCES_CREATED: _resources_created(state),
@@ -51,6 +52,7 @@ def values(
             progress.resize, progress.restarted_jobs, state.cluster, _placed(state)
         ),
         **({ConditionType.AUTOSCALING: scaling} if scaling else {}),
+        **({ConditionType.BURSTING: bursting} if bursting else {}),
     }
 
 
@@ -66,7 +68,7 @@ def refused(
         **{
             type_: known.get(type_, unknown)
             for type_ in ConditionType
-            if type_ in known or type_ is not ConditionType.AUTOSCALING
+            if type_ in known or type_ not in SELDOM
         },
         ConditionType.VALID: ConditionValue("False", reason, problem),
     }

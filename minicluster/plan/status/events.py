@@ -46,11 +46,15 @@ NOTABLE: Mapping[str, Literal["Normal", "Warning"]] = {
     Reason.SAVE_FAILED: "Warning",
     Reason.SAVED: "Normal",
     Reason.NOT_SAVED: "Warning",
+    Reason.NO_BURSTS: "Normal",
+    Reason.BURSTS_STARTING: "Normal",
+    Reason.BURSTS_ACTIVE: "Normal",
+    Reason.BURSTS_ENDING: "Normal",
 }
 """The reasons for which an Event is sent, each with its type."""
 
 # No Event for a condition that has had such a reason from the start.
-_ONLY_AFTER_ANOTHER = frozenset({Reason.AT_SIZE, Reason.NOT_SUSPENDED})
+_ONLY_AFTER_ANOTHER = frozenset({Reason.AT_SIZE, Reason.NOT_SUSPENDED, Reason.NO_BURSTS})
 
 
 def of_changes(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from minicluster import document
 from minicluster.document.status import MAX_MESSAGE
-from minicluster.plan.constants import BURSTING_CONDITION, ConditionType
+from minicluster.plan.constants import ConditionType
 from minicluster.plan.objects.fields import present
 from minicluster.plan.objects.labels import scale_selector
 from minicluster.plan.status import (
@@ -58,7 +58,7 @@ def build(
         lastDump=dumps.last(state.observed.dump, stored),
         **progress.fields(),
         bursts=[_written(each) for each in stored.bursts],
-        conditions=_conditions(found, stored, cluster.metadata.generation, now) + _of_burst_service(stored),
+        conditions=_conditions(found, stored, cluster.metadata.generation, now),
     )
 
 
@@ -70,7 +70,7 @@ def refused(
         **kept(stored),
         "observedGeneration": generation,
         "phase": conditions.phase(found).value,
-        "conditions": _conditions(found, stored, generation, now) + _of_burst_service(stored),
+        "conditions": _conditions(found, stored, generation, now),
     }
 
 
@@ -110,12 +110,6 @@ def _conditions(
         }
         for type_, value in found.items()
     ]
-
-
-def _of_burst_service(stored: Status) -> list[Object]:
-    """Return the conditions that are not the operator's: a list is written as a whole."""
-    found = (each for each in stored.conditions if each.type == BURSTING_CONDITION)
-    return [_written(each) for each in found]
 
 
 def _written(record: Record) -> Object:

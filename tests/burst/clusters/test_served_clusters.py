@@ -9,6 +9,7 @@ import pytest
 from burst.clusters.burst_keys import BurstKeys
 from burst.clusters.served_clusters import ServedClusters, by_name
 from burst.errors import AccessDenied, LeadAway
+from minicluster.backends.errors import BackendError
 from minicluster.instance.errors import InstanceGone
 from minicluster.kube_client.access import Access
 from minicluster.lead_client.keys import LeadAuthority
@@ -133,6 +134,27 @@ def test_several_namespaces_or_all_are_served(source: Source) -> None:
         {**source.api.items[f"{CLUSTERS}/mc"], "metadata": {"name": "b", "namespace": "art", "uid": "u"}},
     )
     assert [each.name for each in several.clusters()] == ["art/b", "science/mc"]
+
+
+def test_a_namespace_that_cannot_be_listed_any_more_keeps_no_other_back(source: Source) -> None:
+    access = Access(str(source.kubeconfig))
+    several = ServedClusters(access, BurstKeys(access, SYSTEM), ("art", "science"))
+    source.add(bursting={})
+    before = several.clusters()
+    source.add("new", {}, uid="u")
+    source.api.fail("GET", "art", Refusal(403, "no"))
+    assert [each.name for each in several.clusters()] == ["science/mc", "science/new"]
+    source.api.fail("GET", "science", Refusal(403, "no"))
+    assert [each.name for each in several.clusters()] == ["science/mc", "science/new"]
+    assert [each.name for each in before] == ["science/mc"]
+
+
+def test_a_namespace_that_cannot_be_listed_at_first_is_an_error(source: Source) -> None:
+    access = Access(str(source.kubeconfig))
+    several = ServedClusters(access, BurstKeys(access, SYSTEM), ("art", "science"))
+    source.api.fail("GET", "science", Refusal(403, "not there"))
+    with pytest.raises(BackendError, match="not there"):
+        several.clusters()
 
 
 def test_a_lead_is_found_by_its_pods_name() -> None:
