@@ -3,6 +3,8 @@
 KubernetesError
 ├── AccessError           no credentials: no kubeconfig, no such context, no service account
 ├── ApiUnreachableError   no answer: connection refused or lost, or a timeout
+├── LeadershipLostError   a process that does not lead (any more) was about to write
+├── ListenError           the address and port for /healthz and /metrics are not available
 ├── ApiError              the server refused the request; has the status code and the server's message
 └── UserError             a user's request was not carried out; has why, and what would be right
     ├── RequestError      it does not fit the document, or cannot be (exit code 2)
@@ -43,6 +45,14 @@ class AccessError(KubernetesError):
 
 class ApiUnreachableError(KubernetesError):
     """The API server did not answer."""
+
+
+class LeadershipLostError(KubernetesError):
+    """This process does not lead, or cannot know any more that it does."""
+
+
+class ListenError(KubernetesError):
+    """The address and port for /healthz, /readyz and /metrics cannot be bound; the message has a way out."""
 
 
 @dataclass(frozen=True, slots=True)

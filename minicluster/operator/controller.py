@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from minicluster.document import weight
 from minicluster.kube_client import logs
-from minicluster.kube_client.errors import AccessError, ApiError, ApiUnreachableError
+from minicluster.kube_client.errors import AccessError, ApiError, ApiUnreachableError, LeadershipLostError
 from minicluster.kube_client.objects import name_of
 from minicluster.operator import shared_flux_files
-from minicluster.operator.errors import LeadershipLostError, WorkerLostError
+from minicluster.operator.errors import WorkerLostError
 from minicluster.operator.reconciler import ReconcileOutcome
 from minicluster.operator.slots import Slots
 

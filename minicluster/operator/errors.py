@@ -1,9 +1,7 @@
 """The errors of this package. Those of KubernetesError end an operator; the kubelet starts it again.
 
 KubernetesError
-├── WatchLostError        MiniClusters cannot be watched any more
-├── LeadershipLostError   an operator that does not lead (any more) was about to write
-└── ListenError           the address and port for /healthz and /metrics are not available
+└── WatchLostError        MiniClusters cannot be watched any more
 
 PlanningError             one document was not planned
 ├── PlanningLimitError    that took more time or memory than a document may
@@ -17,14 +15,6 @@ from minicluster.kube_client.errors import KubernetesError
 
 class WatchLostError(KubernetesError):
     """MiniClusters cannot be watched any more, such as when their CRD was deleted."""
-
-
-class LeadershipLostError(KubernetesError):
-    """This operator does not lead, or cannot know any more that it does."""
-
-
-class ListenError(KubernetesError):
-    """The address and port for /healthz, /readyz and /metrics cannot be bound; the message has a way out."""
 
 
 class PlanningError(Exception):

@@ -20,8 +20,8 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 
+from minicluster.kube_client.errors import LeadershipLostError
 from minicluster.kube_client.request_counter import API_REQUESTS, RequestCounter
-from minicluster.operator.errors import LeadershipLostError
 from minicluster.plan.constants import Phase
 
 if TYPE_CHECKING:

@@ -9,20 +9,20 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from broker_config import curve
-from minicluster.kube_client import service_process, watch
+from minicluster.kube_client import probe_server, service_process, watch
 from minicluster.kube_client.client import ApiClient
 from minicluster.kube_client.errors import KubernetesError
+from minicluster.kube_client.leadership import Leadership
 from minicluster.kube_client.resources import LEASES
 from minicluster.lead_client import key_store, purpose_key_store
 from minicluster.lead_client.purpose_keys import PUBLISHED
-from minicluster.operator import crd_check, handlers, health
+from minicluster.operator import crd_check, handlers
 from minicluster.operator.cache import Cache
 from minicluster.operator.controller import Controller
 from minicluster.operator.debounce import Debounce
 from minicluster.operator.errors import WatchLostError
 from minicluster.operator.kopf_alone import kopf
 from minicluster.operator.lead_watch import LeadWatch
-from minicluster.operator.leadership import Leadership
 from minicluster.operator.metrics import OperatorMetrics
 from minicluster.operator.plan_worker import PlanWorker
 from minicluster.operator.planner import Planner
@@ -108,7 +108,7 @@ class _Operator:
         self._watch_signals()
         async with (
             self._client() as ungated,
-            health.serving(self._settings.listen, self._metrics, self._live, self._ready),
+            probe_server.serving(self._settings.listen, self._metrics, self._live, self._ready),
         ):
             if self._settings.lease is None:
                 await self._lead(ungated)

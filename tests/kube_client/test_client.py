@@ -15,9 +15,8 @@ from minicluster.kube_client import client
 from minicluster.kube_client.api import Selection, WatchEvent
 from minicluster.kube_client.client import ApiClient
 from minicluster.kube_client.credentials import ApiCredentials
-from minicluster.kube_client.errors import ApiError, ApiUnreachableError, KubernetesError
+from minicluster.kube_client.errors import ApiError, ApiUnreachableError, KubernetesError, LeadershipLostError
 from minicluster.kube_client.resources import CONFIG_MAPS, LEASES
-from minicluster.operator.errors import LeadershipLostError
 from tests.operator.field_sets import Object
 from tests.ports import free_port
 

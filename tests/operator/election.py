@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from minicluster.kube_client.errors import ApiError, ApiUnreachableError
-from minicluster.operator.errors import LeadershipLostError
-from minicluster.operator.leadership import Leadership, LeadershipClock
+from minicluster.kube_client.errors import ApiError, ApiUnreachableError, LeadershipLostError
+from minicluster.kube_client.leadership import Leadership, LeadershipClock
 from tests.operator.virtual_time import now
 
 if TYPE_CHECKING:
@@ -150,7 +149,13 @@ def timing(rate: float = 1.0, offset: float = 0.0, stalls: Iterator[float] | Non
 
 def contender(server: Server, name: str, clock: LeadershipClock | None = None, **way: Any) -> Leadership:
     """Return a contender for the server's Lease."""
-    return Leadership(Connection(server, name, **way), NAMESPACE, name, timing=clock or timing())
+    return Leadership(
+        Connection(server, name, **way),
+        NAMESPACE,
+        name,
+        name="minicluster-operator",
+        timing=clock or timing(),
+    )
 
 
 async def work(leadership: Leadership) -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import aiohttp
 import pytest
 
-from minicluster.operator import health
+from minicluster.kube_client import probe_server
+from minicluster.kube_client.errors import ListenError
 from minicluster.operator.cache import Cache
-from minicluster.operator.errors import ListenError
 from minicluster.operator.metrics import OperatorMetrics
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def ask(
     async def main() -> Answer:
         metrics = OperatorMetrics(Cache(), [])
         async with (
-            health.serving((HERE, 0), metrics, live, ready) as (host, port),
+            probe_server.serving((HERE, 0), metrics, live, ready) as (host, port),
             aiohttp.ClientSession() as session,
             session.request(method, f"http://{host}:{port}{path}", headers={"Accept": accept}) as answer,
         ):
@@ -89,8 +89,8 @@ def test_defect_of_a_probe(caplog: pytest.LogCaptureFixture) -> None:
     """A probe that raises fails, without telling everybody what it raised; the log does."""
     caplog.set_level(logging.ERROR)
     answer = ask("/healthz", defect)
-    assert answer[:2] == (500, "a defect of the operator; its log says more\n")
-    assert "a defect of the operator: /healthz cannot be answered" in caplog.text
+    assert answer[:2] == (500, "a defect of the service; its log says more\n")
+    assert "a defect of the service: /healthz cannot be answered" in caplog.text
 
 
 def test_metrics() -> None:
@@ -119,10 +119,10 @@ def test_nothing_is_written(method: str) -> None:
 
 def test_reports_where(caplog: pytest.LogCaptureFixture) -> None:
     """The log names the address and the port, also where any free one was asked for."""
-    caplog.set_level(logging.INFO, health.__name__)
+    caplog.set_level(logging.INFO, probe_server.__name__)
 
     async def main() -> int:
-        async with health.serving((HERE, 0), OperatorMetrics(Cache(), []), fine, fine) as (_, port):
+        async with probe_server.serving((HERE, 0), OperatorMetrics(Cache(), []), fine, fine) as (_, port):
             return port
 
     port = asyncio.run(main())
@@ -143,7 +143,7 @@ def test_cannot_listen(listen: tuple[str, int], message: str) -> None:
     """An address that cannot be had is an error that names it and the option."""
 
     async def main() -> None:
-        async with health.serving(listen, OperatorMetrics(Cache(), []), fine, fine):
+        async with probe_server.serving(listen, OperatorMetrics(Cache(), []), fine, fine):
             pass
 
     with pytest.raises(ListenError, match=message):
@@ -158,7 +158,7 @@ def test_port_taken() -> None:
         port = other.getsockname()[1]
 
         async def main() -> None:
-            async with health.serving((HERE, port), OperatorMetrics(Cache(), []), fine, fine):
+            async with probe_server.serving((HERE, port), OperatorMetrics(Cache(), []), fine, fine):
                 pass
 
         with pytest.raises(ListenError, match=f"cannot listen on {HERE}:{port}: .*in use"):
@@ -171,7 +171,7 @@ def test_stops_at_once() -> None:
     async def main() -> float:
         loop = asyncio.get_running_loop()
         async with contextlib.AsyncExitStack() as stack:
-            served = health.serving((HERE, 0), OperatorMetrics(Cache(), []), fine, fine)
+            served = probe_server.serving((HERE, 0), OperatorMetrics(Cache(), []), fine, fine)
             host, port = await stack.enter_async_context(served)
             _, writer = await asyncio.open_connection(host, port)
             writer.write(b"GET /metrics HTTP/1.1\r\n")

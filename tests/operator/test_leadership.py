@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minicluster.kube_client.errors import ApiError
-from minicluster.operator import leadership as module
-from minicluster.operator.errors import LeadershipLostError
-from minicluster.operator.lease import Terms
+from minicluster.kube_client import leadership as module
+from minicluster.kube_client.errors import ApiError, LeadershipLostError
+from minicluster.kube_client.lease import Terms
 from tests.operator.election import (
     Connection,
     Server,
@@ -24,7 +23,7 @@ from tests.operator.election import (
 from tests.operator.virtual_time import now, run
 
 if TYPE_CHECKING:
-    from minicluster.operator.leadership import Leadership
+    from minicluster.kube_client.leadership import Leadership
 
 FORBIDDEN = ApiError(403, "Forbidden", 'leases.coordination.k8s.io "minicluster-operator" is forbidden')
 
@@ -249,7 +248,7 @@ class TestLeading:
 
         async def main() -> float:
             way = Connection(server)
-            leader = module.Leadership(way, "operators", "a", timing=timing())
+            leader = module.Leadership(way, "operators", "a", name="minicluster-operator", timing=timing())
             await leader.acquire()
             way.cut = True
             with pytest.raises(

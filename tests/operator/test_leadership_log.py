@@ -8,9 +8,8 @@ import logging
 
 import pytest
 
-from minicluster.kube_client.errors import ApiError
-from minicluster.operator import leadership as module
-from minicluster.operator.errors import LeadershipLostError
+from minicluster.kube_client import leadership as module
+from minicluster.kube_client.errors import ApiError, LeadershipLostError
 from tests.operator.election import (
     Connection,
     Server,
@@ -31,7 +30,7 @@ class TestLog:
 
     @pytest.fixture(autouse=True)
     def _everything(self, caplog: pytest.LogCaptureFixture) -> None:
-        caplog.set_level(logging.INFO, "minicluster.operator")
+        caplog.set_level(logging.INFO, "minicluster.kube_client")
 
     def test_a_change_of_leaders(self, caplog: pytest.LogCaptureFixture) -> None:
         """Each line names who leads, and the Lease."""
@@ -64,7 +63,7 @@ class TestLog:
         errors = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
         message = (
             f"cannot {verb} the Lease operators/minicluster-operator: {FORBIDDEN} "
-            "(the operator's Role in operators must allow get, create, update on "
+            "(the service's Role in operators must allow get, create, update on "
             "leases.coordination.k8s.io); it is tried again"
         )
         assert errors == [message]
@@ -75,7 +74,7 @@ class TestLog:
 
         async def main() -> None:
             way = Connection(Server())
-            leader = module.Leadership(way, "operators", "a", timing=timing())
+            leader = module.Leadership(way, "operators", "a", name="minicluster-operator", timing=timing())
             await leader.acquire()
             way.cut = True
             await leader.release()

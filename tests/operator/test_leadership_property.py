@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicluster.operator import leadership as module
+from minicluster.kube_client import leadership as module
 from tests.budgets import examples
 from tests.operator.election import Server, Trip, contender, doing, timing, work
 from tests.operator.virtual_time import now, run
 
 if TYPE_CHECKING:
-    from minicluster.operator.leadership import Leadership
+    from minicluster.kube_client.leadership import Leadership
 
 SECONDS = st.floats(0, 12, allow_nan=False)
 TRIPS = st.lists(

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from minicluster.kube_client.errors import ApiError
+from minicluster.kube_client.errors import ApiError, LeadershipLostError
 from minicluster.kube_client.request_counter import API_REQUESTS
 from minicluster.operator import metrics as module
 from minicluster.operator.cache import Cache
-from minicluster.operator.errors import LeadershipLostError
 from minicluster.operator.metrics import OperatorMetrics
 from minicluster.plan.constants import Phase
 from tests.operator.objects import minicluster

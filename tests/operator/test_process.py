@@ -6,8 +6,9 @@ import pytest
 
 from minicluster.kube_client import logs
 from minicluster.kube_client.access import Access
+from minicluster.kube_client.errors import LeadershipLostError
 from minicluster.operator import process
-from minicluster.operator.errors import LeadershipLostError, WatchLostError
+from minicluster.operator.errors import WatchLostError
 from minicluster.operator.settings import OperatorSettings
 
 SETTINGS = OperatorSettings(Access(), (), None, ("127.0.0.1", 0), "json", "info", "test")

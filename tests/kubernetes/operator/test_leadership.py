@@ -12,8 +12,8 @@ import pytest
 
 from minicluster.kube_client.access import Access
 from minicluster.kube_client.client import ApiClient
-from minicluster.operator.errors import LeadershipLostError
-from minicluster.operator.leadership import Leadership
+from minicluster.kube_client.errors import LeadershipLostError
+from minicluster.kube_client.leadership import Leadership
 from minicluster.operator.settings import LEASE
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Field:
     async def contender(self, name: str) -> AsyncIterator[Leadership]:
         """Return a contender."""
         async with ApiClient(self.access) as client:
-            yield Leadership(client, self.namespace, name)
+            yield Leadership(client, self.namespace, name, name=LEASE)
 
     @contextlib.asynccontextmanager
     async def pair(self) -> AsyncIterator[tuple[Leadership, Leadership]]:
@@ -209,7 +209,7 @@ def test_no_rights(plane: ControlPlane, namespace: str, caplog: pytest.LogCaptur
 
     async def main() -> bool:
         async with ApiClient(nobody) as client:
-            leader = Leadership(client, namespace, "a")
+            leader = Leadership(client, namespace, "a", name=LEASE)
             async with doing(leader.acquire()) as waiting:
                 await until(lambda: bool(leader.trouble))
                 return waiting.done()

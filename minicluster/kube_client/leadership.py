@@ -1,4 +1,4 @@
-"""Leader election: of several operators, the one that holds the Lease writes.
+"""Leader election: of several processes of a service, the one that holds the Lease writes.
 
 The semantics are those of client-go's `leaderelection`, with three differences, each on the safe side:
 
@@ -6,7 +6,7 @@ The semantics are those of client-go's `leaderelection`, with three differences,
 - A standby never waits for less than its own terms, even if the Lease has shorter ones.
 - A Lease that was deleted, or whose holder was removed, is the old holder's until its time is over.
 
-So two operators write at once only if a user deletes the Lease, or marks it as released. That lasts until the
+So two processes write at once only if a user deletes the Lease, or marks it as released. That lasts until the
 leader's next renewal. Such late writes are harmless (server-side apply, preconditions).
 """
 
@@ -21,22 +21,20 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NoReturn
 
-from minicluster.kube_client.errors import ApiError, KubernetesError
-from minicluster.operator import lease
-from minicluster.operator.election_log import ElectionLog
-from minicluster.operator.errors import LeadershipLostError
-from minicluster.operator.lease import Sighting, Terms
-from minicluster.operator.lease_store import LeaseStore
-from minicluster.operator.settings import LEASE
+from minicluster.kube_client import lease
+from minicluster.kube_client.election_log import ElectionLog
+from minicluster.kube_client.errors import ApiError, KubernetesError, LeadershipLostError
+from minicluster.kube_client.lease import Sighting, Terms
+from minicluster.kube_client.lease_store import LeaseStore
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from minicluster.operator.lease_store import Leases
+    from minicluster.kube_client.lease_store import Leases
     from minicluster.plan.objects.fields import Object
 
 NEVER = float("-inf")
-# A pause is at most a quarter shorter than the retry period, so that many operators do not ask in step.
+# A pause is at most a quarter shorter than the retry period, so that many processes do not ask in step.
 JITTER = 0.25
 MIN_DELAY = 0.01
 """Seconds that a wait for the end of the Lease takes at least: shorter ones might not move the clock."""
@@ -81,7 +79,7 @@ SYSTEM = LeadershipClock()
 
 
 class Leadership:
-    """One operator's part in the election: call `acquire`, then `keep` while it works, then `release`."""
+    """One process's part in the election: call `acquire`, then `keep` while it works, then `release`."""
 
     def __init__(
         self,
@@ -89,7 +87,7 @@ class Leadership:
         namespace: str,
         identity: str,
         *,
-        name: str = LEASE,
+        name: str,
         terms: Terms = TERMS,
         timing: LeadershipClock = SYSTEM,
     ) -> None:
@@ -102,7 +100,7 @@ class Leadership:
 
     @property
     def leads(self) -> bool:
-        """Whether this operator may write now."""
+        """Whether this process may write now."""
         return self._timing.clock() < self._until
 
     @property
@@ -116,7 +114,7 @@ class Leadership:
         return self._log.trouble
 
     def may_write(self) -> None:
-        """Raise LeadershipLostError where this operator does not lead, or cannot be sure any more."""
+        """Raise LeadershipLostError where this process does not lead, or cannot be sure any more."""
         if self.leads:
             return
         if self._until == NEVER:
@@ -126,7 +124,7 @@ class Leadership:
         raise LeadershipLostError(f"{self.identity} {self._why_lost()}: nothing is written any more")
 
     async def acquire(self) -> None:
-        """Return as soon as this operator leads; failures are logged and tried again."""
+        """Return as soon as this process leads; failures are logged and tried again."""
         while not await self._attempt(self._terms.attempt):
             self._log.stands_by()
             await self._timing.sleep(self._timing.standby_pause(self._terms, self._lease.seen))
@@ -148,7 +146,7 @@ class Leadership:
                 self._lose(f"lost the Lease {self._lease.namespaced_name}: {self.holder} holds it")
 
     async def release(self) -> None:
-        """Release the Lease if this operator holds it, so that a standby takes over at its next poll.
+        """Release the Lease if this process holds it, so that a standby takes over at its next poll.
 
         Never raises. Call it after `keep` was cancelled, when no write is under way. From then on `may_write`
         raises.
@@ -203,23 +201,23 @@ class Leadership:
         return True
 
     async def _write(self, item: Object) -> None:
-        """Write this operator into the Lease. Its deadline counts from before the request is sent."""
+        """Write this process into the Lease. Its deadline counts from before the request is sent."""
         now = self._timing.clock()
         wanted = lease.renewed(item, self.identity, self._terms, self._timing.today())
         await self._lease.write(wanted)
         self._until = now + self._terms.renew
 
     def _is_free(self) -> bool:
-        """Whether no other operator can be leading by this Lease."""
+        """Whether no other process can be leading by this Lease."""
         seen = self._lease.seen
         if seen is None or seen.is_released or seen.spec == self._lease.sent:
             return True
         if self.leads and seen.holder in ("", self.identity):
-            return True  # a user may have changed it: no other operator has taken it since
+            return True  # a user may have changed it: no other process has taken it since
         return self._timing.clock() >= seen.expiry(self._terms)
 
     async def _give_back(self) -> bool:
-        """Release the Lease if it is this operator's; one that changed meanwhile is read once more."""
+        """Release the Lease if it is this process's; one that changed meanwhile is read once more."""
         for _ in range(2):
             if self._lease.item is None or self.holder != self.identity:
                 return False

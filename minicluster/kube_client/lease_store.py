@@ -5,10 +5,10 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 
+from minicluster.kube_client import lease
 from minicluster.kube_client.errors import ApiError
+from minicluster.kube_client.lease import Sighting
 from minicluster.kube_client.resources import LEASES
-from minicluster.operator import lease
-from minicluster.operator.lease import Sighting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
 
 VERBS = ("get", "create", "update")
-"""What the operator's role must allow on Leases in its own namespace."""
+"""What a Role must allow on Leases in the service's own namespace."""
 
 
 class Leases(Protocol):

@@ -1,24 +1,23 @@
-"""The operator's small web server: /healthz, /readyz and /metrics, for kubelets and Prometheus.
+"""A small web server of a service: /healthz, /readyz and /metrics, for kubelets and Prometheus.
 
-It shows no secrets: the probes answer with a reason from the operator, never with the text of an error.
+It shows no secrets: the probes answer with a reason from the service, never with the text of an error.
 """
 
 from __future__ import annotations
 
 import logging
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from aiohttp import web
 
+from minicluster.kube_client.errors import ListenError
 from minicluster.kube_client.served_connections import PlainServer
-from minicluster.operator.errors import ListenError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from minicluster.kube_client.served_connections import WebHandler
-    from minicluster.operator.metrics import OperatorMetrics
 
 LIVE = "/healthz"
 READY = "/readyz"
@@ -27,15 +26,23 @@ METRICS = "/metrics"
 FINE = "ok"
 UNAVAILABLE = 503
 FAILED = 500
-# A probe times out after a second: when the operator stops, it waits no longer for answers.
+# A probe times out after a second: when the service stops, it waits no longer for answers.
 LAST_ANSWERS_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
 
 
+class ScrapedMetrics(Protocol):
+    """The metrics of a service."""
+
+    def scrape(self, accept: str = "") -> tuple[bytes, str]:
+        """Return all of them in a format that the Accept header allows, and its content type."""
+        ...
+
+
 @asynccontextmanager
 async def serving(
-    listen: tuple[str, int], metrics: OperatorMetrics, live: Callable[[], str], ready: Callable[[], str]
+    listen: tuple[str, int], metrics: ScrapedMetrics, live: Callable[[], str], ready: Callable[[], str]
 ) -> AsyncIterator[tuple[str, int]]:
     """Serve on an address (empty: all) and port (0: any free one); yield the actual address and port.
 
@@ -81,14 +88,14 @@ def _probe(ask: Callable[[], str], status: int) -> WebHandler:
         try:
             trouble = ask()
         except Exception:
-            logger.exception("a defect of the operator: %s cannot be answered", request.path)
-            trouble = "a defect of the operator; its log says more"
+            logger.exception("a defect of the service: %s cannot be answered", request.path)
+            trouble = "a defect of the service; its log says more"
         return web.Response(text=f"{trouble or FINE}\n", status=status if trouble else 200)
 
     return answer
 
 
-def _exposition(metrics: OperatorMetrics) -> WebHandler:
+def _exposition(metrics: ScrapedMetrics) -> WebHandler:
     async def answer(request: web.BaseRequest) -> web.Response:
         text, content_type = metrics.scrape(request.headers.get("Accept", ""))
         return web.Response(body=text, headers={"Content-Type": content_type})

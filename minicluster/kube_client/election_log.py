@@ -6,17 +6,17 @@ import logging
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from minicluster.operator.lease_store import VERBS
+from minicluster.kube_client.lease_store import VERBS
 
 if TYPE_CHECKING:
     from minicluster.kube_client.errors import ApiError
-    from minicluster.operator.lease_store import LeaseStore
+    from minicluster.kube_client.lease_store import LeaseStore
 
 logger = logging.getLogger(__name__)
 
 
 class ElectionLog:
-    """Logs the part of one operator in the election."""
+    """Logs the part of one process in the election."""
 
     def __init__(self, identity: str, store: LeaseStore) -> None:
         self.trouble = ""
@@ -40,7 +40,7 @@ class ElectionLog:
             self.failed(str(error))
             return
         where, verbs = self._lease.namespace, ", ".join(VERBS)
-        needed = f"the operator's Role in {where} must allow {verbs} on leases.coordination.k8s.io"
+        needed = f"the service's Role in {where} must allow {verbs} on leases.coordination.k8s.io"
         self.failed(f"{error} ({needed})", logging.ERROR)
 
     def failed(self, why: str, level: int = logging.WARNING) -> None:

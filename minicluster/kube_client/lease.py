@@ -1,4 +1,4 @@
-"""The contents of a Lease, as it is read and as an operator writes it. No I/O, no clock.
+"""The contents of a Lease, as it is read and as a candidate writes it. No I/O, no clock.
 
 Source: Kubernetes API, coordination.k8s.io/v1 Lease; the use of its fields is that of client-go's
 `leaderelection` and `resourcelock`. Times in a Lease are for users only: clocks of two machines are never
