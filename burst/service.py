@@ -29,7 +29,8 @@ class BurstService:
 
     def __init__(self, context: AdvanceContext) -> None:
         self._context = context
-        self._swept: float | None = None
+        self.swept: float | None = None
+        """When the last sweep has ended, in seconds since 1970."""
         self.report: SweepReport | None = None
         """What the last sweep has found."""
 
@@ -61,6 +62,6 @@ class BurstService:
         for error in ended:
             if error is not None:
                 raise error
-        if self._swept is None or context.now() - self._swept >= SWEEP_INTERVAL:
+        if self.swept is None or context.now() - self.swept >= SWEEP_INTERVAL:
             self.report = await sweep(context)
-            self._swept = context.now()
+            self.swept = context.now()

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+def no_observer(_burst: BurstRecord, _now: float) -> None:
+    """Take no notice."""
+
+
 @dataclass(frozen=True)
 class AdvanceContext:
     """The ledger, providers and leads, and what is set of them."""
@@ -37,6 +41,8 @@ class AdvanceContext:
     timeouts: Callable[[BurstRecord], Timeouts] = lambda _burst: Timeouts()
     is_ending: Callable[[str], bool] = lambda _cluster: False
     """Returns whether a MiniCluster, by its uid, is being deleted, and waits for the end of its bursts."""
+    left: Callable[[BurstRecord, float], None] = no_observer
+    """Called with a burst as it was in a state that it has left, and when that was."""
 
     def now(self) -> float:
         """Return the time, in seconds since 1970."""

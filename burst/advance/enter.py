@@ -42,5 +42,6 @@ async def enter(
         await context.ledger.line(connection, burst.id, text)
 
     await context.ledger.write(work)
+    context.left(burst, now)
     why = f": {step.reason}" if step.reason else ""
     _log.info("%s: burst %s: %s%s", burst.cluster_name, burst.label, step.state, why)

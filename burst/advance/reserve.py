@@ -42,3 +42,4 @@ async def reserve(context: AdvanceContext, burst: BurstRecord) -> None:
             outcome=BurstOutcome.NOT_POSSIBLE,
             reason=str(refusal),
         )
+    context.left(burst, now)

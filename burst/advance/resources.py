@@ -27,6 +27,8 @@ async def intend(context: AdvanceContext, burst: BurstRecord, step: Intend) -> N
         await context.ledger.line(connection, burst.id, f"{key.kind} {key.name} is to be made")
 
     await context.ledger.write(work)
+    if burst.state is BurstState.PLANNED:
+        context.left(burst, now)
 
 
 async def create(context: AdvanceContext, burst: BurstRecord, step: Create) -> None:

@@ -15,7 +15,8 @@ from minicluster.cli.tables import OutputOption, echo, json_text, show, show_fie
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from burst.cli.workplace import PathChoice, Workplace
+    from burst.cli.workplace import PathChoice
+    from burst.workplace import Workplace
 
 T = TypeVar("T")
 app = typer.Typer(name="burst", cls=PlainGroup, add_completion=False, no_args_is_help=True)
@@ -67,11 +68,12 @@ def plan(
     minicluster burst plan --output json
     """
     from burst.cli import rows
+    from burst.cli.requests import chosen
 
     async def work(workplace: Workplace) -> list[dict[str, Any]]:
         currency = workplace.settings.settings.currency
-        chosen = await workplace.chosen(name)
-        return [rows.of_plan(await workplace.planner.planned(each), currency) for each in chosen]
+        meant = await chosen(workplace, name)
+        return [rows.of_plan(await workplace.planner.planned(each), currency) for each in meant]
 
     plans = _within(_choice(ctx, state, settings), work)
     if output == "json":

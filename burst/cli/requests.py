@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from burst import asked
 from burst.advance.context import called
 from burst.cli import rows
-from burst.cli.errors import PlanChanged, ProviderUnknown, ServiceSweeps
+from burst.cli.errors import ClusterUnknown, PlanChanged, ProviderUnknown, ServiceSweeps
 from burst.errors import LeaseLost
 from burst.ledger import bursts, jobs, journal, lease, reservations, resources
 from burst.lifecycle.records import label_of
@@ -22,10 +22,23 @@ if TYPE_CHECKING:
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from burst.cli.workplace import Workplace
+    from burst.clusters.records import BurstingCluster
     from burst.lifecycle.records import BurstRecord
+    from burst.workplace import Workplace
 
 NO_SERVICE = "no service runs that would make it: start one with `minicluster burst serve`"
+
+
+async def chosen(workplace: Workplace, name: str) -> list[BurstingCluster]:
+    """Return the MiniCluster that is named; all of them if none is. Raises ClusterUnknown."""
+    found = await workplace.clusters()
+    chosen = [each for each in found if name in {"", each.name, each.name.rpartition("/")[2]}]
+    if not chosen:
+        names = ", ".join(each.name for each in found) or "none"
+        needed = "with `spec.bursting` in its document"
+        what = f"cluster {name}: is not up {needed}" if name else f"no cluster is up {needed}"
+        raise ClusterUnknown(f"{what} (those that are: {names})" if name else what)
+    return chosen
 
 
 async def apply_plan(workplace: Workplace, wanted: str) -> Sequence[str]:

@@ -1,41 +1,25 @@
-"""Bursting, put together on this machine: ledger, settings, providers, and the user's MiniClusters."""
+"""Bursting on this machine: the ledger in the state folder, and the user's own MiniClusters."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import socket
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from burst import reports
-from burst.advance.context import AdvanceContext
-from burst.cli.errors import ClusterUnknown
+from burst import workplace
 from burst.cli.source import SourceChoice
-from burst.clusters import policy
-from burst.clusters.connections import LeadConnections
-from burst.clusters.records import ClusterPolicy
-from burst.ledger import bursts
-from burst.ledger.ledger import BurstLedger
-from burst.ledger.schema import SCHEMA
-from burst.planner import BurstPlanner
-from burst.providers import plugins
 from burst.settings import file
-from minicluster.database import migrate, open_database, state_directory
+from burst.workplace import WorkplaceParts
+from minicluster.database import state_directory
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator
 
-    from burst.clusters.records import BurstingCluster, ClusterSource
-    from burst.joining.records import JoinSettings
-    from burst.lifecycle.records import BurstRecord
-    from burst.lifecycle.states import Timeouts
-    from burst.planning.records import BudgetLimit
-    from burst.providers.provider import BurstProvider, WantedBurst
+    from burst.clusters.records import ClusterSource
     from burst.settings.file import SettingsFile
+    from burst.workplace import Workplace
 
 SETTINGS = "burst.yaml"
 USUAL = "providers: [{name: local, kind: local}]"
@@ -51,47 +35,6 @@ class PathChoice:
     source: SourceChoice = field(default_factory=SourceChoice)
 
 
-@dataclass(frozen=True)
-class Workplace:
-    """All that commands and the service use."""
-
-    source: ClusterSource
-    ledger: BurstLedger
-    installation: str
-    settings: SettingsFile
-    providers: Mapping[str, BurstProvider]
-    connections: LeadConnections
-    planner: BurstPlanner
-    context: AdvanceContext
-
-    async def clusters(self) -> list[BurstingCluster]:
-        """Return the MiniClusters that there are now, by name."""
-        found = await asyncio.to_thread(self.source.clusters)
-        await asyncio.to_thread(self.connections.serve, found)
-        return found
-
-    async def chosen(self, name: str) -> list[BurstingCluster]:
-        """Return the MiniCluster that is named; all of them if none is. Raises ClusterUnknown."""
-        found = await self.clusters()
-        chosen = [each for each in found if name in {"", each.name, each.name.rpartition("/")[2]}]
-        if not chosen:
-            names = ", ".join(each.name for each in found) or "none"
-            needed = "with `spec.bursting` in its document"
-            what = f"cluster {name}: is not up {needed}" if name else f"no cluster is up {needed}"
-            raise ClusterUnknown(f"{what} (those that are: {names})" if name else what)
-        return chosen
-
-    async def withdraw(self) -> None:
-        """Take back what is beside MiniClusters for bursts that are over. Raises BackendError."""
-        open_bursts = await self.ledger.read(bursts.opened)
-        await asyncio.to_thread(self.source.withdraw, {each.cluster for each in open_bursts})
-
-    async def publish(self) -> None:
-        """Show the open bursts where their MiniClusters are. Raises BackendError."""
-        found = reports.statuses(await self.ledger.read(bursts.opened), self.settings.settings.currency)
-        await asyncio.to_thread(self.source.publish, found)
-
-
 @contextlib.asynccontextmanager
 async def opened(choice: PathChoice) -> AsyncIterator[Workplace]:
     """Open everything. Raises StateDirectoryUnusable, DatabaseError, SettingsInvalid and BackendError."""
@@ -100,15 +43,8 @@ async def opened(choice: PathChoice) -> AsyncIterator[Workplace]:
     state_directory.opened(directory, "what bursts cost")
     settings = _settings(choice, directory / SETTINGS)
     url = f"sqlite:///{directory / _database(source)}"
-    await migrate(url, SCHEMA)
-    database = await open_database(url, SCHEMA)
-    connections = LeadConnections()
-    try:
-        ledger = BurstLedger(database, f"{socket.gethostname()}:{os.getpid()}", time.time)
-        yield await _composed(source, ledger, settings, connections, directory)
-    finally:
-        await asyncio.to_thread(connections.close)
-        await database.close()
+    async with workplace.opened(WorkplaceParts(source, url, settings, directory)) as found:
+        yield found
 
 
 def _database(source: ClusterSource) -> str:
@@ -121,37 +57,3 @@ def _settings(choice: PathChoice, usual: Path) -> SettingsFile:
     if choice.settings:
         return file.load(Path(choice.settings))
     return file.load(usual) if usual.exists() else file.parse(USUAL, source="the usual settings")
-
-
-async def _composed(
-    source: ClusterSource,
-    ledger: BurstLedger,
-    settings: SettingsFile,
-    connections: LeadConnections,
-    directory: Path,
-) -> Workplace:
-    def join(wanted: WantedBurst) -> JoinSettings:
-        return connections.cluster(wanted.cluster).join(wanted.slot)
-
-    def policy_of(cluster: BurstingCluster, now: float) -> ClusterPolicy:
-        return policy.of_cluster(cluster, settings.settings, now)
-
-    def policy_for(burst: BurstRecord) -> ClusterPolicy:
-        cluster = connections.find(burst.cluster)
-        return policy_of(cluster, ledger.now()) if cluster is not None else ClusterPolicy()
-
-    def timeouts(burst: BurstRecord) -> Timeouts:
-        return policy_for(burst).timeouts
-
-    def limits(burst: BurstRecord) -> Sequence[BudgetLimit]:
-        return policy_for(burst).limits
-
-    def is_ending(uid: str) -> bool:
-        cluster = connections.find(uid)
-        return cluster is not None and cluster.is_ending
-
-    providers = plugins.open_providers(settings, plugins.ProviderContext(join, directory))
-    installation = await ledger.installation()
-    context = AdvanceContext(ledger, installation, providers, connections.lead, limits, timeouts, is_ending)
-    planner = BurstPlanner(ledger, providers, connections, policy_of)
-    return Workplace(source, ledger, installation, settings, providers, connections, planner, context)

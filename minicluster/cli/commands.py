@@ -37,7 +37,7 @@ PANELS = {
     "Servers": ("serve", "burst", "login", "logout", "tokens", "users", "quotas"),
     "Documents": ("init", "validate", "explain", "render"),
     "Simulation": ("policies", "simulate"),
-    "Administration": ("crd", "operator", "metrics-adapter", "rest-api"),
+    "Administration": ("crd", "operator", "metrics-adapter", "rest-api", "burst-service"),
     "This program": ("version", "completion", "help"),
 }
 """Our commands as --help groups and lists them: in the order in which one needs them."""

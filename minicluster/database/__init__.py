@@ -6,7 +6,14 @@ imports no other one (decision 0050).
 """
 
 from minicluster.database.database import Database, open_database
-from minicluster.database.errors import DatabaseAway, DatabaseError, DatabaseFull, SchemaUnknown
+from minicluster.database.errors import (
+    DatabaseAway,
+    DatabaseError,
+    DatabaseFull,
+    DatabaseUrlInvalid,
+    SchemaUnknown,
+)
+from minicluster.database.given_url import given_url
 from minicluster.database.ids import new_id
 from minicluster.database.migrations import downgrade, migrate
 from minicluster.database.schema import Schema, named_metadata
@@ -16,9 +23,11 @@ __all__ = [
     "DatabaseAway",
     "DatabaseError",
     "DatabaseFull",
+    "DatabaseUrlInvalid",
     "Schema",
     "SchemaUnknown",
     "downgrade",
+    "given_url",
     "migrate",
     "named_metadata",
     "new_id",

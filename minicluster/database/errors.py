@@ -4,6 +4,7 @@ DatabaseError        the database cannot be used as it is: no database, damaged,
 ├── DatabaseAway     it cannot be used now: connection lost, server ended, locked for too long
 ├── DatabaseFull     there is no room left for it
 ├── SchemaUnknown    its tables are those of another release
+├── DatabaseUrlInvalid  its URL was given in a way that cannot be read, or that others see
 └── StateDirectoryUnusable  its directory cannot be made, or others may enter it
 
 Each message names the database, without a password, and what to do. What a statement may cause, such as
@@ -31,3 +32,7 @@ class SchemaUnknown(DatabaseError):  # noqa: N818 - named for what happened
 
 class StateDirectoryUnusable(DatabaseError):  # noqa: N818 - named for the state it reports
     """The directory of a database cannot be made, or is not its user's alone."""
+
+
+class DatabaseUrlInvalid(DatabaseError):  # noqa: N818 - named for the state it reports
+    """The URL of a database cannot be read from its file, or has a password that others see."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minicluster.database import address
+from minicluster.database import DatabaseUrlInvalid, given_url
 from restful.cli.errors import WrongOptions
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from minicluster.kube_client.access import Access
     from minicluster.kube_client.logs import LogFormat, LogLevel
     from restful.cli.endpoint import ServeEndpoint
     from restful.cli.login_options import LoginOptions
     from restful.clusters.spec import Tenancy
-
-FILE = "file:"
-MAX_URL_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +46,7 @@ class RestApiSettings:
 
 def database_url(text: str) -> str:
     """Return the URL of the database, perhaps out of its file. Raises WrongOptions, DatabaseError."""
-    if text.startswith(FILE):
-        return _content(Path(text.removeprefix(FILE)))
-    if address.parsed(text).has_password:
-        raise WrongOptions(
-            "--database: a password on the command line is seen by everybody on the node: write the URL into"
-            " a file, and give --database file:PATH"
-        )
-    return text
-
-
-def _content(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_URL_BYTES + 1)
-        text = content.decode().strip()
-    except OSError as error:
-        raise WrongOptions(f"--database {FILE}{path}: {error.strerror}") from error
-    except ValueError:
-        text = ""
-    if not text or len(content) > MAX_URL_BYTES or len(text.split()) != 1:
-        raise WrongOptions(f"--database {FILE}{path}: needed is a file with a URL alone, on one line")
-    address.parsed(text)  # raises, without a word of it
-    return text
+        return given_url(text)
+    except DatabaseUrlInvalid as error:
+        raise WrongOptions(str(error)) from error

@@ -34,6 +34,10 @@ REST_IMAGE = (
     "needs a published image, and a certificate;"
     " tests/kubernetes/pods/shipped/test_rest_api.py installs the chart with what is made here"
 )
+BURST_IMAGE = (
+    "needs a published image, and another cluster;"
+    " tests/kubernetes/pods/shipped/test_burst_release.py installs the chart with what is made here"
+)
 MANIFEST = (
     "needs a published image;"
     " tests/kubernetes/deploy/test_install.py::test_the_api_server_accepts_every_object applies the manifests"
@@ -75,6 +79,10 @@ LOGGED_IN = (
 )
 PYTEST = ".venv/bin/python -m pytest -q"
 HELM = "helm install minicluster-operator deploy/helm/minicluster-operator"
+RESEARCH_KUBECONFIG = (
+    "kubectl create secret generic research-kubeconfig --namespace minicluster-system"
+    " --from-file=kubeconfig=research.yaml"
+)
 LONG = "takes minutes; its options are compared with the script's"
 NOT_TYPED = {
     ("docs/rest.md", "echo 'a long password of alice' > alice.txt"): LOGGED_IN,
@@ -134,6 +142,15 @@ NOT_TYPED = {
         "deploy/helm/minicluster-rest/README.md",
         "(umask 077; head -c 32 /dev/urandom > master.key)",
     ): REST_IMAGE,
+    ("deploy/helm/minicluster-burst/README.md", RESEARCH_KUBECONFIG): BURST_IMAGE,
+    ("docs/burst-service.md", RESEARCH_KUBECONFIG): BURST_IMAGE,
+    (
+        "containers/README.md",
+        (
+            "docker build -f containers/Dockerfile.burst-service"
+            " -t ghcr.io/flux-framework/minicluster-burst:0.1.0 ."
+        ),
+    ): BUILDER,
     ("docs/rest-on-kubernetes.md", "(umask 077; head -c 32 /dev/urandom > master.key)"): REST_IMAGE,
     ("docs/command-line.md", "minicluster version --on kubernetes -n science"): VERSIONS,
     (

@@ -1,0 +1,1 @@
+"""The service of bursts in a Kubernetes cluster: `minicluster burst-service`."""

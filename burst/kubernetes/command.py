@@ -1,0 +1,120 @@
+"""`minicluster burst-service`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from minicluster.cli.help_text import PlainCommand
+from minicluster.cli.options import ContextOption, KubeconfigOption
+from minicluster.cli.service_options import ANY_PORT, ListenOption, LogFormatOption, LogLevelOption, address
+
+PREFIX = "MINICLUSTER_BURST_"
+DATABASE = "burst.db"
+app = typer.Typer(add_completion=False)
+
+ServiceSettingsOption = Annotated[
+    str,
+    typer.Option(
+        "--settings", metavar="FILE", envvar=f"{PREFIX}SETTINGS", help="Providers and budgets, as YAML."
+    ),
+]
+ServiceDatabaseOption = Annotated[
+    str,
+    typer.Option(
+        "--database",
+        metavar="URL|file:PATH",
+        envvar=f"{PREFIX}DATABASE",
+        help="Of the ledger: PostgreSQL, a URL with a password in a file; by default SQLite in --state.",
+    ),
+]
+ServiceFolderOption = Annotated[
+    str,
+    typer.Option(
+        "--state", metavar="FOLDER", envvar=f"{PREFIX}STATE", help="Nobody else's, for what providers keep."
+    ),
+]
+ServedNamespacesOption = Annotated[
+    list[str] | None,
+    typer.Option("--namespace", "-n", metavar="NS", help="Serve this namespace's only; may be repeated."),
+]
+KeysOption = Annotated[
+    str,
+    typer.Option(
+        "--tokens-secret",
+        metavar="NAMESPACE/NAME",
+        help="The operator's keys for leads; by default minicluster-burst in this pod's namespace.",
+    ),
+]
+LeaseOption = Annotated[
+    str,
+    typer.Option(
+        "--lease",
+        metavar="NAMESPACE/NAME",
+        help="What the one that works holds; by default minicluster-burst in this pod's namespace.",
+    ),
+]
+
+
+@app.command("burst-service", cls=PlainCommand)
+def burst_service(  # noqa: PLR0913, PLR0917 - an option each
+    settings: ServiceSettingsOption = "",
+    database: ServiceDatabaseOption = "",
+    state: ServiceFolderOption = "",
+    namespaces: ServedNamespacesOption = None,
+    tokens_secret: KeysOption = "",
+    lease: LeaseOption = "",
+    listen: ListenOption = ANY_PORT,
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    log_format: LogFormatOption = "text",
+    log_level: LogLevelOption = "info",
+) -> None:
+    """Make bursts for MiniClusters of a Kubernetes cluster, from within it, until Ctrl-C or SIGTERM.
+
+    Of several with one Lease one works, and the others stand by. For your own MiniClusters, with your own
+    rights, there is `minicluster burst serve`.
+
+      minicluster burst-service --settings burst.yaml --state /var/lib/burst
+
+      minicluster burst-service --settings burst.yaml --state /var/lib/burst --database file:/etc/burst/url
+    """
+    _needed("--settings", settings)
+    _needed("--state", state)
+    where = address(listen)
+    own_lease, secret = _of_service(lease, "--lease"), _of_service(tokens_secret, "--tokens-secret")
+
+    from burst.kubernetes import process  # noqa: PLC0415 - the help comes without all this
+    from burst.kubernetes.settings import BurstServiceSettings, load_settings  # noqa: PLC0415
+    from minicluster.database import given_url  # noqa: PLC0415
+    from minicluster.kube_client.access import Access  # noqa: PLC0415
+    from minicluster.kube_client.service_process import identity  # noqa: PLC0415
+
+    url = given_url(database) if database else f"sqlite:///{Path(state) / DATABASE}"
+    chosen = BurstServiceSettings(
+        access=Access(kubeconfig, context), namespaces=tuple(dict.fromkeys(namespaces or ())), secret=secret,
+        lease=own_lease, settings=load_settings(Path(settings), Path(state)), database=url, state=Path(state),
+        listen=where, log_format=log_format, log_level=log_level, identity=identity(),
+    )  # fmt: skip
+    raise typer.Exit(process.run(chosen))
+
+
+def _needed(option: str, value: str) -> None:
+    if not value:
+        variable = PREFIX + option.removeprefix("--").upper()
+        raise typer.BadParameter(f"is needed, or the variable {variable}", param_hint=option)
+
+
+def _of_service(text: str, option: str) -> tuple[str, str]:
+    """Return namespace and name of a Lease or Secret."""
+    from burst.kubernetes.settings import INSTALLED, SERVICE  # noqa: PLC0415
+
+    own = os.environ.get("POD_NAMESPACE") or INSTALLED
+    namespace, _, name = (text or f"{own}/{SERVICE}").partition("/")
+    if not namespace or not name or "/" in name:
+        message = f"{text}: needed is NAMESPACE/NAME, such as {INSTALLED}/{SERVICE}"
+        raise typer.BadParameter(message, param_hint=option)
+    return namespace, name

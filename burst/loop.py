@@ -1,0 +1,86 @@
+"""What a service does for ever: looks at MiniClusters, takes their bursts on, and plans further ones."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from burst.automatic import plan_all
+from burst.errors import LeaseLost
+from burst.service import BurstService
+from minicluster.backends.errors import BackendError
+from minicluster.database import DatabaseAway, DatabaseFull
+
+if TYPE_CHECKING:
+    from burst.workplace import Workplace
+
+TICK = 2.0
+"""Seconds between two looks at bursts."""
+PLAN_INTERVAL = 10.0
+"""Seconds between two looks at what waits."""
+_log = logging.getLogger(__name__)
+
+
+class BurstLoop:
+    """One service's loop, whether it is on this machine or in a cluster."""
+
+    def __init__(self, workplace: Workplace) -> None:
+        self._workplace = workplace
+        self._planned = 0.0
+        self.service = BurstService(workplace.context)
+        self.ended: float | None = None
+        """When the last tick has ended, in seconds since 1970."""
+        self.done: float | None = None
+        """When the last one has ended that did all there was to do."""
+        self.trouble = ""
+        """Why the last tick did not, for anybody to read; empty: it did."""
+
+    async def run(self, over: asyncio.Event) -> None:
+        """Work until the event is set, and let another process have the lease of the ledger then.
+
+        Raises DatabaseError where the database cannot be used as it is.
+        """
+        while not over.is_set():
+            await self._tick()
+            try:
+                await asyncio.wait_for(over.wait(), TICK)
+            except TimeoutError:
+                continue
+        await self._workplace.ledger.release()
+
+    async def _tick(self) -> None:
+        now = self._workplace.ledger.now()
+        try:
+            await self._work(now)
+        except LeaseLost as error:
+            _log.debug("another process serves: %s", error)
+            self.trouble = "another process has the lease of the ledger"
+        except BackendError as error:
+            _log.warning("tried again: %s", error)
+            self.trouble = "MiniClusters cannot be listed now"
+        except (DatabaseAway, DatabaseFull) as error:
+            _log.warning("tried again: %s", error)
+            self.trouble = "the ledger cannot be used now"
+        else:
+            self.trouble = ""
+            self.done = self._workplace.ledger.now()
+        self.ended = self._workplace.ledger.now()
+
+    async def _work(self, now: float) -> None:
+        """Do what is to be done now."""
+        workplace = self._workplace
+        clusters = await workplace.clusters()
+        await self.service.tick()
+        await self._publish()
+        await workplace.withdraw()
+        if now - self._planned >= PLAN_INTERVAL:
+            await plan_all(workplace.planner, clusters)
+            self._planned = now
+
+    async def _publish(self) -> None:
+        """Show bursts where their MiniClusters are; nothing else waits until that can be done."""
+        try:
+            await self._workplace.publish()
+        except BackendError as error:
+            _log.warning("bursts cannot be shown, tried again: %s", error)

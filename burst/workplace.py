@@ -1,0 +1,140 @@
+"""Bursting, put together: ledger, settings, providers and MiniClusters, for commands and services."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from burst import reports
+from burst.advance.context import AdvanceContext, no_observer
+from burst.clusters import policy
+from burst.clusters.connections import LeadConnections
+from burst.clusters.records import ClusterPolicy
+from burst.ledger import bursts
+from burst.ledger.ledger import BurstLedger
+from burst.ledger.schema import SCHEMA
+from burst.planner import BurstPlanner
+from burst.providers import plugins
+from minicluster.database import migrate, open_database
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from burst.clusters.records import BurstingCluster, ClusterSource
+    from burst.joining.records import JoinSettings
+    from burst.lifecycle.records import BurstRecord
+    from burst.lifecycle.states import Timeouts
+    from burst.planning.records import BudgetLimit
+    from burst.providers.provider import BurstProvider, WantedBurst
+    from burst.settings.file import SettingsFile
+
+
+def _itself(provider: BurstProvider) -> BurstProvider:
+    return provider
+
+
+@dataclass(frozen=True, slots=True)
+class BurstObservers:
+    """What measures a service."""
+
+    provider: Callable[[BurstProvider], BurstProvider] = _itself
+    """Returns a provider that counts its calls."""
+    left: Callable[[BurstRecord, float], None] = no_observer
+    """Called with a burst as it was in a state that it has left, and when that was."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkplaceParts:
+    """What is put together."""
+
+    source: ClusterSource
+    url: str = field(repr=False)
+    """Of the ledger's database; it may have a password."""
+    settings: SettingsFile
+    directory: Path
+    """What providers keep on this machine."""
+    observers: BurstObservers = field(default_factory=BurstObservers)
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """All that commands and the service use."""
+
+    source: ClusterSource
+    ledger: BurstLedger
+    installation: str
+    settings: SettingsFile
+    providers: Mapping[str, BurstProvider]
+    connections: LeadConnections
+    planner: BurstPlanner
+    context: AdvanceContext
+
+    async def clusters(self) -> list[BurstingCluster]:
+        """Return the MiniClusters that there are now, by name."""
+        found = await asyncio.to_thread(self.source.clusters)
+        await asyncio.to_thread(self.connections.serve, found)
+        return found
+
+    async def withdraw(self) -> None:
+        """Take back what is beside MiniClusters for bursts that are over. Raises BackendError."""
+        open_bursts = await self.ledger.read(bursts.opened)
+        await asyncio.to_thread(self.source.withdraw, {each.cluster for each in open_bursts})
+
+    async def publish(self) -> None:
+        """Show the open bursts where their MiniClusters are. Raises BackendError."""
+        found = reports.statuses(await self.ledger.read(bursts.opened), self.settings.settings.currency)
+        await asyncio.to_thread(self.source.publish, found)
+
+
+@contextlib.asynccontextmanager
+async def opened(parts: WorkplaceParts) -> AsyncIterator[Workplace]:
+    """Open everything, with the tables of this release. Raises DatabaseError and SettingsInvalid."""
+    await migrate(parts.url, SCHEMA)
+    database = await open_database(parts.url, SCHEMA)
+    connections = LeadConnections()
+    try:
+        ledger = BurstLedger(database, f"{socket.gethostname()}:{os.getpid()}", time.time)
+        yield await _composed(parts, ledger, connections)
+    finally:
+        await asyncio.to_thread(connections.close)
+        await database.close()
+
+
+async def _composed(parts: WorkplaceParts, ledger: BurstLedger, connections: LeadConnections) -> Workplace:
+    def join(wanted: WantedBurst) -> JoinSettings:
+        return connections.cluster(wanted.cluster).join(wanted.slot)
+
+    def policy_of(cluster: BurstingCluster, now: float) -> ClusterPolicy:
+        return policy.of_cluster(cluster, parts.settings.settings, now)
+
+    def policy_for(burst: BurstRecord) -> ClusterPolicy:
+        cluster = connections.find(burst.cluster)
+        return policy_of(cluster, ledger.now()) if cluster is not None else ClusterPolicy()
+
+    def timeouts(burst: BurstRecord) -> Timeouts:
+        return policy_for(burst).timeouts
+
+    def limits(burst: BurstRecord) -> Sequence[BudgetLimit]:
+        return policy_for(burst).limits
+
+    def is_ending(uid: str) -> bool:
+        cluster = connections.find(uid)
+        return cluster is not None and cluster.is_ending
+
+    made = plugins.open_providers(parts.settings, plugins.ProviderContext(join, parts.directory))
+    observers = parts.observers
+    providers = {name: observers.provider(each) for name, each in made.items()}
+    installation = await ledger.installation()
+    context = AdvanceContext(
+        ledger, installation, providers, connections.lead, limits, timeouts, is_ending, observers.left
+    )
+    planner = BurstPlanner(ledger, providers, connections, policy_of)
+    return Workplace(
+        parts.source, ledger, installation, parts.settings, providers, connections, planner, context
+    )
