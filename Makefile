@@ -7,6 +7,9 @@
 # make prove-rest   what the RESTful API promises under faults and attack, at full size, one after the other, with
 #                figures: 200 keys through cut connections, 10^6 lines of output, two replicas on PostgreSQL, …;
 #                REFERENCE=CHECKOUT REFERENCE_PYTHON=PYTHON: its speed on real Flux, beside flux-restful-api's
+# make prove-burst   what bursts promise under faults and attack, with figures: services killed at any moment, eight
+#                planners of one budget, plans that are true, brokers that do not belong to their lead; on real Flux too
+#                if it is on PATH
 # make cluster   a real Kubernetes control plane on this machine, in the background; FAKE_NODES=3: with nodes
 #                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux); INSTALL=1:
 #                with the operator and the metrics adapter in pods, as the chart installs them
@@ -26,7 +29,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-pure supplies properties hostile prove-rest cluster cluster-down clusters clusters-down \
+.PHONY: help demo test test-all test-pure supplies properties hostile prove-rest prove-burst cluster cluster-down clusters clusters-down \
 	images lint format manifests reference release lock clean
 help:
 	@sed -n 's/^# make/make/p; s/^#      /     /p' Makefile
@@ -75,6 +78,11 @@ prove-rest: $(VENV)/.ready
 	@code=0; for proof in $(PROOFS); do echo "== $$proof"; \
 		$(BIN)/python -m tests.restful.proofs.$$proof || code=1; done; \
 		echo "== benchmarks/rest.py"; $(BIN)/python benchmarks/rest.py $(BESIDE) || code=1; exit $$code
+
+# Each is a program of tests/burst/proofs. It prints figures, and a line of JSON.
+BURST_PROOFS := one_machine service_kills budget plans wrong_partners
+prove-burst: $(VENV)/.ready
+	@code=0; for proof in $(BURST_PROOFS); do $(BIN)/python -m tests.burst.proofs.$$proof || code=1; done; exit $$code
 
 # eval "$$(make -s cluster)" points kubectl at it.
 cluster: $(VENV)/.ready

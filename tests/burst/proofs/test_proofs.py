@@ -1,0 +1,43 @@
+"""The proofs of `make prove-burst` in their short forms, on the embedded instance."""
+
+from __future__ import annotations
+
+from tests.burst.proofs import budget, one_machine, plans, service_kills, wrong_partners
+from tests.burst.proofs.burst_machine import burst_machine
+from tests.burst.proofs.facts import Facts
+
+
+def test_jobs_of_a_burst_run_once_there_and_ordinary_ones_here() -> None:
+    facts = Facts("one machine")
+    with burst_machine() as there:
+        one_machine.prove(there, facts, quick=True, seconds=0.2)
+    assert facts.broken == []
+
+
+def test_services_that_are_killed_leave_nothing_and_lose_no_job() -> None:
+    facts = Facts("service kills")
+    with burst_machine() as there:
+        service_kills.prove(there, facts, kills=3)
+    assert facts.broken == []
+
+
+def test_no_budget_is_exceeded_by_planners_that_plan_at_once() -> None:
+    """Two users spend it; each has a limit of his own."""
+    facts = Facts("budget")
+    budget.prove(facts, rounds=25, kills=4)
+    assert facts.broken == []
+
+
+def test_what_a_plan_shows_is_what_is_made() -> None:
+    facts = Facts("plans")
+    plans.modelled(facts, queues=10)
+    with burst_machine() as there:
+        plans.prove(there, facts, queues=8)
+    assert facts.broken == []
+
+
+def test_nodes_with_fewer_cores_than_their_slot_get_no_job() -> None:
+    facts = Facts("wrong partners")
+    with burst_machine() as there:
+        wrong_partners.prove(there, facts, wrong_partners.cores)
+    assert facts.broken == []

@@ -1,0 +1,100 @@
+"""Brokers that do not belong to their lead: a burst ends as failed, with the reason, and no job fails of it.
+
+The lead has read its files: what is changed in them afterwards, the brokers of bursts alone have.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from broker_config import curve
+from tests.burst.proofs.burst_machine import BURSTING, burst_machine
+from tests.burst.proofs.facts import Facts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.burst.proofs.burst_machine import BurstMachine
+
+JOINING = 12
+"""Seconds."""
+
+
+def certificate(there: BurstMachine) -> None:
+    """Have another one."""
+    path = there.cluster / "curve.cert"
+    path.unlink()
+    path.touch(mode=0o400)
+    path.write_text(curve.render("other", curve.generate()))
+
+
+def order(there: BurstMachine) -> None:
+    """Have the slot's hosts in another order."""
+    path = there.cluster / "etc" / "broker.toml"
+    first, second = 'host = "burst-0-0"', 'host = "burst-0-1"'
+    text = path.read_text()
+    assert text.count(first) == text.count(second) == 1
+    swapped = text.replace(first, "FIRST").replace(second, first).replace("FIRST", second)
+    path.write_text(swapped)
+
+
+def version(there: BurstMachine) -> None:
+    """Have the brokers be of another version of the embedded instance."""
+    path = there.cluster / "bin" / "flux"
+    text = path.read_text()
+    line = 'import minicluster.embedded.overlay.overlay as it\nit.VERSION = "0.12.0"\n'
+    path.write_text(text.replace("from minicluster.embedded.main", f"{line}from minicluster.embedded.main"))
+
+
+def cores(_there: BurstMachine) -> None:
+    """Have fewer cores than the slot's nodes: the service has one, with all that it starts."""
+
+
+CASES: dict[Callable[[BurstMachine], None], str] = {
+    cores: "fewer cores than the slot's 2",
+    order: "mismatched config?",
+    version: "version mismatched with server",
+    certificate: "certificate",
+}
+
+
+def prove(there: BurstMachine, facts: Facts, wrong: Callable[[BurstMachine], None]) -> None:
+    """Prove it for one of the cases."""
+    there.up(hosts=2, bursting={**BURSTING, "maxNodes": 2}, cores=2)
+    there.submit("busy", there.wait_for_file("go"), 2)
+    there.services.until(lambda: there.tasks.begun("busy"), "the busy nodes")
+    there.submit("waits", "true", 2, "--burstable")
+    wrong(there)
+    usual = os.sched_getaffinity(0)
+    if wrong is cores:
+        os.sched_setaffinity(0, {min(usual)})
+    try:
+        there.services.serve(QUICK_JOINING=str(JOINING))
+    finally:
+        os.sched_setaffinity(0, usual)
+    [first] = there.services.until_no_burst()[:1]
+    there.services.end()
+    name, reason = wrong.__name__, first["reason"]
+    facts.equal(first["outcome"], "failed", f"{name}: outcome")
+    facts.holds(CASES[wrong] in reason, f"{name}: the reason is not {CASES[wrong]!r}: {reason!r}")
+    facts.equal(there.jobs()["waits"]["state"], "SCHED", f"{name}: the user's job")
+    there.touch("go")
+    there.services.until(lambda: there.tasks.ended("waits"), "the job that could not burst")
+    facts.equal(there.remote(), set(), f"{name}: what ran there")
+    running, files = there.services.left()
+    facts.holds(not running and set(files) <= {".lock"}, f"{name}: left: {running} {files}")
+    facts.figure(f"{name}: {reason}")
+
+
+def main() -> None:
+    """Prove each case, and print figures."""
+    facts = Facts("wrong partners")
+    for each in CASES:
+        with burst_machine() as there:
+            prove(there, facts, each)
+    facts.end()
+
+
+if __name__ == "__main__":
+    main()
