@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from minicluster.instance.records import BurstSummary
+
 
 @dataclass(frozen=True, slots=True)
 class UpRequest:
@@ -95,21 +97,6 @@ class StatusTable:
     """The text where there are no rows."""
     since: str = ""
     """The field with a time in seconds since 1970, or None. The column `age` is computed from it."""
-
-
-@dataclass(frozen=True, slots=True)
-class BurstSummary:
-    """A burst that is not deleted, as its burst service reports it (BurstStatus of the document)."""
-
-    id: str
-    slot: str = ""
-    provider: str = ""
-    state: str = ""
-    nodes: int = 0
-    until: str = ""
-    """When it ends at the latest (RFC 3339, UTC)."""
-    cost: str = ""
-    """At worst, with the currency."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from minicluster.cli.job_reasons import WORDING, ending
 from minicluster.cli.job_words import written
 from minicluster.cli.tables import age
 from minicluster.instance.records import JobResult, JobState
-from minicluster.instance.wait_reasons import context, waits_by_itself, why
+from minicluster.instance.wait_reasons import context, waits_by_itself, where, why
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from minicluster.instance.port import Instance
-    from minicluster.instance.records import Job
+    from minicluster.instance.records import BurstSummary, Job
 
 JobRow = dict[str, Any]
 TIMES = ("t_submit", "t_depend", "t_run", "t_cleanup", "t_inactive", "expiration")
@@ -28,16 +28,21 @@ _USUAL = {"queue": "", "urgency": 16}
 """Columns that are left out where every job has this value."""
 
 
-def rows(instance: Instance, jobs: Sequence[Job]) -> list[JobRow]:
-    """Return jobs as rows. What pending ones wait for is asked of the instance."""
+def rows(
+    instance: Instance, jobs: Sequence[Job], bursts: Callable[[], Sequence[BurstSummary]] = tuple
+) -> list[JobRow]:
+    """Return jobs as rows. What pending ones wait for is asked of the instance; `bursts` reads open ones."""
     here = instance.links.inherits_environment
-    waiting = any(job.state in JobState.PENDING for job in jobs)
-    around = context(instance.jobs, instance.queues, instance.nodes, WORDING) if waiting else None
+    asked = any(
+        job.state in JobState.PENDING or (job.state in JobState.RUNNING and job.queue) for job in jobs
+    )
+    around = context(instance.jobs, instance.queues, instance.nodes, WORDING, bursts) if asked else None
 
     def info(job: Job) -> str:
         if around is not None and job.state in JobState.PENDING:
             return why(job, around)
-        return _begun(job)
+        in_burst = where(job, around) if around is not None and job.state in JobState.RUNNING else ""
+        return f"{_begun(job)}{in_burst}"
 
     return [_row(job, info(job), job.owner or user(job.userid, here=here)) for job in jobs]
 

@@ -56,7 +56,7 @@ def jobs(  # noqa: PLR0913, PLR0917 - an option each
 
     minicluster jobs mc --on kubernetes -n research
     """
-    from minicluster.cli import job_rows
+    from minicluster.cli import cluster_bursts, job_rows
 
     left = ""
     selection = filters.selection(
@@ -70,15 +70,16 @@ def jobs(  # noqa: PLR0913, PLR0917 - an option each
         if wanted and any((states, user, queue, job_name, since)):
             raise typer.BadParameter("either ids or options that restrict a listing", param_hint="JOB")
         whose = Whose(cluster, lambda: backend.words)
+        bursts = cluster_bursts.reader(backend, cluster)
 
         def find(instance: Instance) -> list[JobRow]:
-            if wanted:
-                return _named(instance, whose, wanted)
             nonlocal left
+            if wanted:
+                named = [whose.job(instance, each) for each in wanted]
+                return _with_commands(instance, named, job_rows.rows(instance, named, bursts))
             listed, left = filters.first(selection.find(instance), limit)
-            if output == "json" and len(listed) <= MAX_COMMANDS:
-                return _with_commands(instance, listed)
-            return job_rows.rows(instance, listed)
+            rows = job_rows.rows(instance, listed, bursts)
+            return _with_commands(instance, listed, rows) if output == "json" else rows
 
         found = backend.ask(cluster, find)
     if output == "table":
@@ -101,15 +102,10 @@ def _dumped(
     return job_rows.dumped_rows(found), left
 
 
-def _named(instance: Instance, whose: Whose, wanted: Sequence[str]) -> list[JobRow]:
-    """Return the jobs of these ids, with their commands."""
-    return _with_commands(instance, [whose.job(instance, each) for each in wanted])
-
-
-def _with_commands(instance: Instance, found: Sequence[Job]) -> list[JobRow]:
-    from minicluster.cli import job_rows
-
-    rows = job_rows.rows(instance, found)
+def _with_commands(instance: Instance, found: Sequence[Job], rows: list[JobRow]) -> list[JobRow]:
+    """Return the rows of jobs with their commands, as long as they are not too many."""
+    if len(found) > MAX_COMMANDS:
+        return rows
     return [{**row, "command": _command(instance, job.id)} for row, job in zip(rows, found, strict=True)]
 
 

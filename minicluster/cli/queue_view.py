@@ -15,10 +15,13 @@ from minicluster.cli.tables import age, show
 from minicluster.instance.records import JobFilter, JobState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from minicluster.cli.job_rows import JobRow
     from minicluster.instance.port import Instance
+    from minicluster.instance.records import BurstSummary
+
+    BurstReader = Callable[[], Sequence[BurstSummary]]
 
 GROUP = "minicluster.onlookers"
 """Entry points of the queue client: a class that is called with an instance's links and the least size."""
@@ -109,8 +112,8 @@ def watching(instance: Instance, minimum: int = 1) -> Iterator[SampleReader]:
         yield watcher
 
 
-def view(instance: Instance, watcher: SampleReader) -> QueueView:
-    """Return the present state of the queue."""
+def view(instance: Instance, watcher: SampleReader, bursts: BurstReader = tuple) -> QueueView:
+    """Return the present state of the queue; `bursts` returns the open ones."""
     numbers: dict[str, float] = {}
     states: dict[str, int] = {}
     for each in watcher.samples():
@@ -119,19 +122,19 @@ def view(instance: Instance, watcher: SampleReader) -> QueueView:
         elif each.name == "flux_jobs":
             states[each.labels["state"]] = int(each.value)
     found = QueueView(numbers, states)
-    pending = _first(instance, JobState.PENDING) if found.jobs("pending") else ()
-    running = _first(instance, JobState.RUNNING) if found.jobs("running") else ()
+    pending = _first(instance, JobState.PENDING, bursts) if found.jobs("pending") else ()
+    running = _first(instance, JobState.RUNNING, bursts) if found.jobs("running") else ()
     return replace(found, waiting=tuple(map(_waiting, pending)), running=tuple(running))
 
 
-def _first(instance: Instance, states: JobState) -> Sequence[JobRow]:
-    return rows(instance, instance.jobs.find(JobFilter(states=states), limit=SHOWN))
+def _first(instance: Instance, states: JobState, bursts: BurstReader) -> Sequence[JobRow]:
+    return rows(instance, instance.jobs.find(JobFilter(states=states), limit=SHOWN), bursts)
 
 
-def once(instance: Instance, minimum: int = 1) -> QueueView:
+def once(instance: Instance, minimum: int = 1, bursts: BurstReader = tuple) -> QueueView:
     """Return the present state of an instance's queue."""
     with watching(instance, minimum) as watcher:
-        return view(instance, watcher)
+        return view(instance, watcher, bursts)
 
 
 def for_people(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -43,10 +44,12 @@ def status(ctx: typer.Context, name: OptionalClusterArgument = None, output: Out
 
     minicluster status mc --on kubernetes -n research
     """
-    from minicluster.cli import queue_view
+    from minicluster.cli import cluster_bursts, queue_view
 
     backend = chosen(ctx)
-    report, queue = backend.status(named(backend, name), queue_view.once)
+    cluster = named(backend, name)
+    once = functools.partial(queue_view.once, bursts=cluster_bursts.reader(backend, cluster))
+    report, queue = backend.status(cluster, once)
     if output == "json":
         show([_as_json(report, queue)], (), output)
         return

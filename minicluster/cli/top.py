@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,13 +15,14 @@ from minicluster.cli.cluster_choice import OptionalClusterArgument, named
 from minicluster.cli.tables import Format, OutputOption, cell, json_text, show, show_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import RenderableType
 
     from minicluster.backends.records import ClusterSample, Watched
     from minicluster.cli.queue_view import JobTable, QueueView
     from minicluster.instance.port import Instance
+    from minicluster.instance.records import BurstSummary
 
 app = typer.Typer(add_completion=False)
 
@@ -103,9 +105,13 @@ def _follow(instance: Instance, watched: Watched, how: How, display: Callable[[S
     with queue_view.watching(instance, watched.sample().least) as watcher:
         while not watched.over.is_set():
             sample = watched.sample()
-            display(Screen(sample, queue_view.view(instance, watcher)))
+            display(Screen(sample, queue_view.view(instance, watcher, partial(_bursts, sample))))
             if how.once or watched.over.wait(how.interval):
                 return
+
+
+def _bursts(sample: ClusterSample) -> Sequence[BurstSummary]:
+    return sample.bursts
 
 
 @contextlib.contextmanager

@@ -124,6 +124,8 @@ class NodeRecord:
     allocated: bool = False
     """Whether a job has resources of it."""
     drained: Drained | None = None
+    slot: str = ""
+    """Of which slot for bursts it is a host; empty: the cluster's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +138,23 @@ class ResourceAmount:
 
 
 @dataclass(frozen=True, slots=True)
-class NodesRecord:
-    """The nodes of a cluster, and their resources."""
+class NodesAmounts:
+    """How much there is of several nodes."""
 
-    nodes: tuple[NodeRecord, ...]
     all: ResourceAmount
     up: ResourceAmount
     free: ResourceAmount
     allocated: ResourceAmount
+
+
+@dataclass(frozen=True, slots=True)
+class NodesRecord:
+    """The nodes of a cluster, and the resources of its own ones."""
+
+    nodes: tuple[NodeRecord, ...]
+    own: NodesAmounts
+    bursts: Mapping[str, NodesAmounts] = field(default_factory=dict)
+    """What jobs in the queues of bursts may get, by queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,10 +239,18 @@ def job_record(found: Any) -> JobStatus:
 
 def nodes_record(found: Any) -> NodesRecord:
     """Return nodes and resources. Raises BadAnswer."""
-    parts = member(found, "resources")
     nodes = tuple(_node(each) for each in member(found, "nodes"))
-    amounts = {name: read(ResourceAmount, member(parts, name)) for name in ("all", "up", "free", "allocated")}
-    return NodesRecord(nodes, **amounts)
+    bursts = found.get("bursts") or {}
+    if not isinstance(bursts, dict):
+        raise BadAnswer("an answer has something else in place of the resources of bursts")
+    return NodesRecord(
+        nodes, _amounts(member(found, "resources")), {name: _amounts(each) for name, each in bursts.items()}
+    )
+
+
+def _amounts(found: Any) -> NodesAmounts:
+    parts = ("all", "up", "free", "allocated")
+    return NodesAmounts(**{name: read(ResourceAmount, member(found, name)) for name in parts})
 
 
 def _node(found: Any) -> NodeRecord:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from minicluster.instance.records import (
     Broker,
+    BurstSummary,
     Event,
     Job,
     JobChange,
@@ -18,6 +19,7 @@ from minicluster.instance.records import (
     JobRequest,
     JobState,
     OutputChunk,
+    QueueResources,
     QueueStats,
     QueueStatus,
     Resources,
@@ -25,7 +27,7 @@ from minicluster.instance.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from minicluster.instance.errors import InstanceError
@@ -145,11 +147,12 @@ class JobOverview(Protocol):
     def attributes(self, jobids: Iterable[int]) -> Mapping[int, Mapping[str, Any]]:
         """Return `attributes.user` of many jobs by their ids; those that are not known are left out."""
 
-    def why(self, jobid: int) -> str:
+    def why(self, jobid: int, bursts: Callable[[], Sequence[BurstSummary]] = tuple) -> str:
         """Return in a sentence why a job waits; empty where it does not. Raises JobNotFound.
 
         It depends on others or on a time, its urgency is 0, its queue is stopped, or nodes, cores or GPUs are
-        short, which may be drained; else it is what the scheduler says. A disabled queue lets it start.
+        short, which may be drained; else it is what the scheduler says. A disabled queue lets it start. Where
+        it waits for a burst, `bursts` is called for the open ones.
         """
 
 
@@ -186,6 +189,9 @@ class Nodes(Protocol):
 
     def resources(self) -> Resources:
         """The resources: all, allocated and free."""
+
+    def by_queue(self) -> QueueResources:
+        """The resources that jobs may get, by their queues: those of bursts have others than all others."""
 
     def drain(self, targets: str, reason: str = "") -> None:
         """Give no new work to these brokers, an idset of ranks or a hostlist; running jobs go on."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Broker",
+    "BurstSummary",
     "Drain",
     "Event",
     "Job",
@@ -27,6 +28,7 @@ __all__ = [
     "JobResult",
     "JobState",
     "OutputChunk",
+    "QueueResources",
     "QueueStats",
     "QueueStatus",
     "ResourceSubset",
@@ -249,6 +251,35 @@ class Resources:
     offline: ResourceSubset
     """On nodes without a broker."""
     drains: tuple[Drain, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueueResources:
+    """The resources of an instance, by the queues whose jobs may get them."""
+
+    ordinary: Resources
+    """Of all queues but those of bursts."""
+    bursts: Mapping[str, Resources] = field(default_factory=dict)
+    """By queue: of the waiting room, all slots'; of a slot's queue, the slot's."""
+
+    def of(self, queue: str) -> Resources:
+        """Return what the jobs of a queue may get."""
+        return self.bursts.get(queue, self.ordinary)
+
+
+@dataclass(frozen=True, slots=True)
+class BurstSummary:
+    """A burst that is not deleted, as its burst service reports it (BurstStatus of the document)."""
+
+    id: str
+    slot: str = ""
+    provider: str = ""
+    state: str = ""
+    nodes: int = 0
+    until: str = ""
+    """When it ends at the latest (RFC 3339, UTC)."""
+    cost: str = ""
+    """At worst, with the currency."""
 
 
 @dataclass(frozen=True, slots=True)

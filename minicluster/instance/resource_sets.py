@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker_config.formats import idset, resource_set
-from minicluster.instance.records import Drain, Resources, ResourceSubset
+from minicluster.broker_link import burst_ranks
+from minicluster.instance.records import Drain, QueueResources, Resources, ResourceSubset
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
@@ -73,4 +74,18 @@ def resources(
         drained=summary(only(everything, drained)),
         offline=summary(only(everything, idset.decode(status["offline"]))),
         drains=drains,
+    )
+
+
+def by_queue(sched: Mapping[str, Any], status: Mapping[str, Any]) -> QueueResources:
+    """Return the same by queue: those of the instance's own hosts, and of each slot for bursts."""
+    properties = {node.rank: node.properties for node in resource_set.nodes_of(sched["all"])}
+    bursts = burst_ranks.of_nodes(properties)
+    own = properties.keys() - bursts.ranks
+    return QueueResources(
+        resources(sched, status, own),
+        {
+            queue: resources(sched, status, [rank for rank in bursts.ranks if queue in properties[rank]])
+            for queue in bursts.queues
+        },
     )

@@ -12,7 +12,7 @@ from minicluster.instance.errors import InstanceGone, RequestRefused, WaitTimeou
 from minicluster.instance.job_logs import JobLogs
 from minicluster.instance.links.shared import SharedLinks
 from minicluster.instance.links.user import of_user
-from minicluster.instance.records import Broker, QueueStats, QueueStatus, Resources
+from minicluster.instance.records import Broker, QueueResources, QueueStats, QueueStatus, Resources
 from minicluster.instance.rpc_bulk import RpcBulk
 from minicluster.instance.rpc_jobs import RpcJobs, steer
 from minicluster.instance.rpc_overview import RpcOverview
@@ -139,6 +139,11 @@ class RpcNodes:
         """The resources: all, allocated and free."""
         sched = self._links.rpc("resource.sched-status", {})
         return resource_sets.resources(sched, self._links.rpc("resource.status", {}))
+
+    def by_queue(self) -> QueueResources:
+        """The resources of jobs, by their queues."""
+        sched = self._links.rpc("resource.sched-status", {})
+        return resource_sets.by_queue(sched, self._links.rpc("resource.status", {}))
 
     def drain(self, targets: str, reason: str = "") -> None:
         """Give no new work to these brokers."""

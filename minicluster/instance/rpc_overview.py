@@ -8,11 +8,11 @@ from minicluster.instance import job_changes, user_attributes, wait_reasons
 from minicluster.instance.records import JobState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from minicluster.instance.links.shared import SharedLinks
     from minicluster.instance.port import JobQueues, Jobs, Nodes, Stream
-    from minicluster.instance.records import JobChange
+    from minicluster.instance.records import BurstSummary, JobChange
 
 
 class RpcOverview:
@@ -32,9 +32,10 @@ class RpcOverview:
         """Return `attributes.user` of many jobs."""
         return user_attributes.of(self._links, jobids)
 
-    def why(self, jobid: int) -> str:
+    def why(self, jobid: int, bursts: Callable[[], Sequence[BurstSummary]] = tuple) -> str:
         """Return why a job waits."""
         job = self._jobs.get(jobid)
         if job.state not in JobState.PENDING:
             return ""
-        return wait_reasons.why(job, wait_reasons.context(self._jobs, self._queues, self._nodes))
+        around = wait_reasons.context(self._jobs, self._queues, self._nodes, bursts=bursts)
+        return wait_reasons.why(job, around)

@@ -6,7 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from minicluster.backends.records import BurstSummary
+from minicluster.instance.records import BurstSummary
 from minicluster.local import ownership
 from minicluster.local.errors import StateDirectoryError
 

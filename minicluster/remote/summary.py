@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from minicluster.backends.records import BurstSummary
 from minicluster.document import stored_status
+from minicluster.instance.records import BurstSummary
 from minicluster.plan.constants import ConditionType, Phase, Reason
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from broker_config.formats.burst_names import BURST
 from broker_config.formats.job_states import JobResult, JobState
 from broker_config.formats.jobid import parse
 from minicluster.instance.jobspec import jobspec
@@ -12,6 +13,7 @@ from minicluster.instance.records import (
     Broker,
     Drain,
     Job,
+    QueueResources,
     QueueStats,
     QueueStatus,
     Resources,
@@ -19,9 +21,17 @@ from minicluster.instance.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
-    from minicluster.client.records import JobCounts, JobStatus, NodesRecord, QueueRecord, ResourceAmount
+    from minicluster.client.records import (
+        JobCounts,
+        JobStatus,
+        NodeRecord,
+        NodesAmounts,
+        NodesRecord,
+        QueueRecord,
+        ResourceAmount,
+    )
     from minicluster.instance.records import JobFilter, JobRequest
 
 NO_INPUT = {"input.stdin.type": "file", "input.stdin.path": "/dev/null"}
@@ -136,26 +146,42 @@ def brokers_of(found: NodesRecord) -> list[Broker]:
     )
 
 
-def resources_of(found: NodesRecord) -> Resources:
-    """Return the resources. A service gives numbers: which nodes have free cores, it does not."""
-    hosts = {each.rank: each.host for each in sorted(found.nodes, key=lambda each: each.rank)}
-    drained = [each.rank for each in found.nodes if each.drained is not None]
-    offline = [each.rank for each in found.nodes if each.state in {"offline", "lost"}]
+def resources_of(found: NodesRecord) -> QueueResources:
+    """Return the resources by queue. A service gives numbers: which nodes have free cores, it does not."""
+    own = [each for each in found.nodes if not each.slot]
+    bursts = {
+        queue: [each for each in found.nodes if each.slot in _slots(queue, found)] for queue in found.bursts
+    }
+    return QueueResources(
+        _resources(own, found.own),
+        {queue: _resources(nodes, found.bursts[queue]) for queue, nodes in bursts.items()},
+    )
+
+
+def _slots(queue: str, found: NodesRecord) -> Container[str]:
+    """Return the slots on whose hosts the jobs of a queue run."""
+    return found.bursts.keys() if queue == BURST else (queue,)
+
+
+def _resources(nodes: Sequence[NodeRecord], amounts: NodesAmounts) -> Resources:
+    hosts = {each.rank: each.host for each in sorted(nodes, key=lambda each: each.rank)}
+    drained = [each.rank for each in nodes if each.drained is not None]
+    offline = [each.rank for each in nodes if each.state in {"offline", "lost"}]
     up = [rank for rank in hosts if rank not in {*drained, *offline}]
-    busy = [each.rank for each in found.nodes if each.allocated]
-    free = up[: found.free.nodes]
+    busy = [each.rank for each in nodes if each.allocated]
+    free = up[: amounts.free.nodes]
     down = [rank for rank in hosts if rank not in up]
     drains = tuple(
         Drain(str(each.rank), each.drained.timestamp, each.drained.reason)
-        for each in found.nodes
+        for each in nodes
         if each.drained is not None
     )
     return Resources(
-        all=_subset(hosts, hosts, found.all),
-        up=_subset(hosts, up, found.up),
+        all=_subset(hosts, hosts, amounts.all),
+        up=_subset(hosts, up, amounts.up),
         down=_subset(hosts, down),
-        free=_subset(hosts, free, found.free),
-        allocated=_subset(hosts, busy, found.allocated),
+        free=_subset(hosts, free, amounts.free),
+        allocated=_subset(hosts, busy, amounts.allocated),
         drained=_subset(hosts, drained),
         offline=_subset(hosts, offline),
         drains=drains,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from minicluster.client import Client
-    from minicluster.instance.records import Broker, QueueStats, QueueStatus, Resources
+    from minicluster.instance.records import Broker, QueueResources, QueueStats, QueueStatus, Resources
 
 IDLE_POLL = 1.0
 """Seconds between two looks at whether jobs hold resources."""
@@ -75,7 +75,11 @@ class ServiceNodes:
             return brokers_of(self._client.nodes(self._cluster))
 
     def resources(self) -> Resources:
-        """The resources."""
+        """The resources of its own nodes."""
+        return self.by_queue().ordinary
+
+    def by_queue(self) -> QueueResources:
+        """The resources, by queue."""
         with of_instance():
             return resources_of(self._client.nodes(self._cluster))
 

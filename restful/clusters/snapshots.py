@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from minicluster.instance.port import Instance
-    from minicluster.instance.records import Broker, QueueStats, QueueStatus, Resources
+    from minicluster.instance.records import Broker, QueueResources, QueueStats, QueueStatus
 
 T = TypeVar("T")
 
@@ -18,7 +18,7 @@ class NodesSnapshot(NamedTuple):
     """The nodes of an instance."""
 
     brokers: list[Broker]
-    resources: Resources
+    resources: QueueResources
 
 
 class QueuesSnapshot(NamedTuple):
@@ -30,7 +30,7 @@ class QueuesSnapshot(NamedTuple):
 
 def nodes(instance: Instance) -> NodesSnapshot:
     """Return the nodes now."""
-    return NodesSnapshot(instance.nodes.brokers(), instance.nodes.resources())
+    return NodesSnapshot(instance.nodes.brokers(), instance.nodes.by_queue())
 
 
 def queues(instance: Instance) -> QueuesSnapshot:

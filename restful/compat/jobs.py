@@ -119,7 +119,7 @@ async def cancel(request: Request, jobid: str, principal: Canceling) -> Response
 async def nodes(request: Request, principal: Anyone) -> Response:
     """List the names of the nodes that are up."""
     found = await services_of(request).views.nodes(principal, await cluster_of(request, principal))
-    return json_answer({"nodes": sorted(set(found.resources.up.hosts))})
+    return json_answer({"nodes": sorted(set(found.resources.ordinary.up.hosts))})
 
 
 @router.post("/service/stop", summary="Not offered any more")

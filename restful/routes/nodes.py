@@ -10,6 +10,7 @@ from starlette.requests import Request  # noqa: TC002 - FastAPI reads annotation
 from starlette.responses import Response
 
 from broker_config.formats import idset
+from broker_config.formats.burst_names import BURST
 from restful.identity.principal import Principal
 from restful.jobs.schema import GivenReason
 from restful.routes.access import requires
@@ -18,7 +19,7 @@ from restful.routes.answers import WITH_BODY, answers, body, body_schema, json_a
 from restful.routes.direct import DirectRoute
 
 if TYPE_CHECKING:
-    from minicluster.instance.records import Drain, ResourceSubset
+    from minicluster.instance.records import Drain, Resources, ResourceSubset
     from restful.clusters.snapshots import NodesSnapshot
 
 router = APIRouter(prefix="/v2/clusters/{cluster}/nodes", route_class=DirectRoute, tags=["nodes"])
@@ -43,6 +44,7 @@ class NodeView(BaseModel):
     state: str = Field(description="Of its broker: full, partial, degraded, lost or offline.")
     allocated: bool = Field(description="Whether a job has resources of it.")
     drained: DrainView | None
+    slot: str = Field(description="Of which slot for bursts it is a host; empty: the cluster's own.")
 
 
 class AmountView(BaseModel):
@@ -66,14 +68,18 @@ class NodesView(BaseModel):
     """The nodes of a cluster."""
 
     nodes: list[NodeView]
-    resources: ResourcesView
+    resources: ResourcesView = Field(description="Of the cluster's own nodes.")
+    bursts: dict[str, ResourcesView] = Field(
+        description="What jobs in the queues of bursts may get, by queue; empty without slots for bursts."
+    )
 
 
 def view(found: NodesSnapshot) -> dict[str, Any]:
     """Return nodes as a client gets them."""
-    resources = found.resources
-    busy = set(resources.allocated.ranks)
-    drains = {rank: drain for drain in resources.drains for rank in idset.decode(drain.ranks)}
+    own, bursts = found.resources.ordinary, found.resources.bursts
+    busy = {rank for each in (own, *bursts.values()) for rank in each.allocated.ranks}
+    drains = {rank: drain for drain in own.drains for rank in idset.decode(drain.ranks)}
+    slots = {rank: queue for queue, each in bursts.items() if queue != BURST for rank in each.all.ranks}
     nodes = [
         {
             "host": each.host,
@@ -81,11 +87,19 @@ def view(found: NodesSnapshot) -> dict[str, Any]:
             "state": each.state,
             "allocated": each.rank in busy,
             "drained": _drain(drains.get(each.rank)),
+            "slot": slots.get(each.rank, ""),
         }
         for each in found.brokers
     ]
-    parts = {name: _amount(getattr(resources, name)) for name in ResourcesView.model_fields}
-    return {"nodes": nodes, "resources": parts}
+    return {
+        "nodes": nodes,
+        "resources": _amounts(own),
+        "bursts": {queue: _amounts(each) for queue, each in bursts.items()},
+    }
+
+
+def _amounts(resources: Resources) -> dict[str, Any]:
+    return {name: _amount(getattr(resources, name)) for name in ResourcesView.model_fields}
 
 
 def _drain(drain: Drain | None) -> dict[str, Any] | None:

@@ -11,7 +11,6 @@ from minicluster.backends.errors import NoCluster, WrongRequest
 from minicluster.backends.port import Backend, BackendKind, BackendOption
 from minicluster.backends.records import (
     BroughtUp,
-    BurstSummary,
     ClusterListing,
     ClusterSample,
     ClusterSummary,
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from minicluster.backends.port import Reporter, Write
     from minicluster.document import MiniCluster
     from minicluster.instance.port import Instance
+    from minicluster.instance.records import BurstSummary
 
 T = TypeVar("T")
 REFUSED = "unlucky"

@@ -22,6 +22,7 @@ from minicluster.instance.records import (
     JobResult,
     JobState,
     OutputChunk,
+    QueueResources,
     QueueStatus,
     Resources,
     ResourceSubset,
@@ -170,6 +171,10 @@ class MemoryNodes:
         every = ResourceSubset(ranks, tuple(f"m{rank}" for rank in ranks), cores=self.size)
         none = ResourceSubset()
         return Resources(every, every, none, every, none, none, none)
+
+    def by_queue(self) -> QueueResources:
+        """Return the same for every queue."""
+        return QueueResources(self.resources())
 
 
 @dataclass

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minicluster.backends import discovery
-from minicluster.backends.records import BurstSummary
-from minicluster.instance.records import JobState
+from minicluster.instance.records import BurstSummary, JobState
 from tests.backends import memory_backend
 from tests.backends.memory_calls import lines_of, message_of
 from tests.project.sources import sources

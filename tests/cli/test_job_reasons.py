@@ -12,10 +12,12 @@ from minicluster.cli import job_reasons
 from minicluster.cli.job_reasons import WORDING
 from minicluster.instance import wait_reasons
 from minicluster.instance.records import (
+    BurstSummary,
     Job,
     JobException,
     JobResult,
     JobState,
+    QueueResources,
     QueueStatus,
     Resources,
     ResourceSubset,
@@ -103,11 +105,90 @@ CASES: dict[str, tuple[dict[str, Any], QueueStatus, str]] = {
 
 @pytest.mark.parametrize(("job", "queue", "why"), CASES.values(), ids=CASES)
 def test_why_it_waits(job: dict[str, Any], queue: QueueStatus, why: str) -> None:
-    assert wait_reasons.why(replace(WAITS, **job), QueueContext(THERE, [queue], wording=WORDING)) == why
+    assert (
+        wait_reasons.why(replace(WAITS, **job), QueueContext(QueueResources(THERE), [queue], wording=WORDING))
+        == why
+    )
 
 
 def _why(job: Job = WAITS, there: Resources = THERE, **more: Any) -> str:
-    return wait_reasons.why(job, QueueContext(there, [STARTED], wording=WORDING, **more))
+    return wait_reasons.why(job, QueueContext(QueueResources(there), [STARTED], wording=WORDING, **more))
+
+
+FAR = BurstSummary("01h01", "burst-0", "far", "joining", 2)
+LATER = BurstSummary("01h02", "burst-1", "far", "requested", 2)
+ACTIVE = replace(FAR, state="active")
+ROOM = QueueStatus("burst", enabled=True, started=False)
+SLOT = QueueStatus("burst-0", enabled=True, started=False)
+PLAN = "; `minicluster burst plan` has when, or why not"
+NONE = ResourceSubset()
+LOST = Resources(replace(UP, ranks=(4, 5)), NONE, UP, NONE, NONE, NONE, NONE)
+MADE = "waits for nodes of a burst: 01h01 of far for burst-0 is joining"
+BURST_CASES: dict[str, tuple[dict[str, Any], QueueStatus, list[BurstSummary], str]] = {
+    "one is made": ({}, ROOM, [FAR], "waits for nodes of a burst: 01h01 of far for burst-0 is joining"),
+    "more than are shown": (
+        {},
+        ROOM,
+        [FAR, LATER, replace(LATER, id="01h03")],
+        f"{MADE}, 01h02 of far for burst-1 is requested, and 1 more",
+    ),
+    "those there are have their jobs": ({}, ROOM, [ACTIVE], f"waits for nodes of a burst{PLAN}"),
+    "it is held": ({"urgency": 0}, ROOM, [FAR], "held: its urgency is 0"),
+    "its nodes join": (
+        {"queue": "burst-0"},
+        SLOT,
+        [LATER, FAR],
+        "waits for burst 01h01 of far, which is joining",
+    ),
+    "its queue is closed": (
+        {"queue": "burst-0"},
+        replace(SLOT, stop_reason="node failure"),
+        [ACTIVE],
+        "queue burst-0 is stopped: node failure; burst 01h01 of far is active",
+    ),
+    "nobody has made it": (
+        {"queue": "burst-0"},
+        SLOT,
+        [],
+        f"queue burst-0 is stopped{STARTS} -q burst-0` starts it",
+    ),
+    "its nodes are down": (
+        {"queue": "burst-0", "nnodes": 2},
+        replace(SLOT, started=True),
+        [ACTIVE],
+        "needs 2 nodes, 0 are up; burst 01h01 of far",
+    ),
+    "too much for it": (
+        {"queue": "burst-0", "nnodes": 3},
+        replace(SLOT, started=True),
+        [],
+        "asks for 3 nodes, there will never be more than 2",
+    ),
+}
+
+
+@pytest.mark.parametrize(("job", "queue", "bursts", "why"), BURST_CASES.values(), ids=BURST_CASES)
+def test_why_a_job_of_a_burst_waits(
+    job: dict[str, Any], queue: QueueStatus, bursts: list[BurstSummary], why: str
+) -> None:
+    resources = QueueResources(THERE, {"burst": LOST, "burst-0": LOST})
+    around = QueueContext(resources, [queue], wording=WORDING, bursts=lambda: bursts)
+    assert wait_reasons.why(replace(WAITS, **{"queue": "burst", **job}), around) == why
+
+
+def test_bursts_are_not_asked_for_where_no_job_waits_for_one() -> None:
+    asked: list[None] = []
+    resources = QueueResources(THERE, {"burst": LOST, "burst-0": LOST})
+    around = QueueContext(resources, [STARTED], bursts=lambda: asked.append(None) or ())
+    assert wait_reasons.why(replace(WAITS, queue="default"), around) == RESOURCES
+    assert (wait_reasons.where(replace(WAITS, queue="debug"), around), asked) == ("", [])
+
+
+def test_hosts_of_bursts_are_no_room_to_grow() -> None:
+    resources = QueueResources(THERE, {"burst": LOST, "burst-0": LOST})
+    around = QueueContext(resources, [STARTED], wording=WORDING)
+    why = wait_reasons.why(replace(WAITS, nnodes=3, queue="default"), around)
+    assert why == "needs 3 nodes, 2 are up; up to 4 with `minicluster scale`"
 
 
 def test_one_node_is_in_the_singular() -> None:

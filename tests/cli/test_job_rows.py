@@ -14,7 +14,15 @@ import pytest
 from minicluster.cli import job_rows
 from minicluster.instance import wait_reasons
 from minicluster.instance.errors import JobNotFound
-from minicluster.instance.records import Job, JobResult, JobState, QueueStatus, Resources, ResourceSubset
+from minicluster.instance.records import (
+    Job,
+    JobResult,
+    JobState,
+    QueueResources,
+    QueueStatus,
+    Resources,
+    ResourceSubset,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "jobs.md"
 FARAWAY: Any = SimpleNamespace(links=SimpleNamespace(inherits_environment=False))
@@ -100,7 +108,7 @@ class _Waiting:
         made = SimpleNamespace(
             links=SimpleNamespace(inherits_environment=False),
             jobs=SimpleNamespace(find=lambda _which, limit: self._jobs[:limit], jobspec=self.jobspec),
-            nodes=SimpleNamespace(resources=lambda: self._resources),
+            nodes=SimpleNamespace(by_queue=lambda: QueueResources(self._resources)),
             queues=SimpleNamespace(all=lambda: self._queues),
         )
         return [row["info"] for row in job_rows.rows(cast("Any", made), self._jobs)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicluster.backends.records import BurstSummary
+from minicluster.instance.records import BurstSummary
 from minicluster.remote import clusters, reports, summary
 from tests.remote.far_cluster import cluster
 

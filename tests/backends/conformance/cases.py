@@ -14,9 +14,9 @@ import pytest
 
 from minicluster.backends.documents import DocumentText
 from minicluster.backends.errors import BackendError, NoCluster, NotOffered, WrongRequest
-from minicluster.backends.records import BurstSummary, UpRequest
+from minicluster.backends.records import UpRequest
 from minicluster.instance.errors import JobNotFound, NotResized, WaitTimeout
-from minicluster.instance.records import JobFilter, JobRequest, JobState
+from minicluster.instance.records import BurstSummary, JobFilter, JobRequest, JobState
 from minicluster.plan import Site
 
 if TYPE_CHECKING:

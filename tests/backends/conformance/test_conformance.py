@@ -22,7 +22,7 @@ from tests.server_backend.fake_cluster import FakeCluster
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from minicluster.backends.records import BurstSummary
+    from minicluster.instance.records import BurstSummary
 
 EVERY = [pytest.param(case, id=case.__name__) for case in (*CASES, *INSTANCE_CASES)]
 

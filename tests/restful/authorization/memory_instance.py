@@ -17,6 +17,7 @@ from minicluster.instance.records import (
     JobChange,
     JobState,
     OutputChunk,
+    QueueResources,
     QueueStats,
     QueueStatus,
     Resources,
@@ -196,6 +197,9 @@ class MemoryNodes:
 
     def resources(self) -> Resources:
         return Resources(NODES, NODES, NONE, NODES, NONE, NONE, NONE)
+
+    def by_queue(self) -> QueueResources:
+        return QueueResources(self.resources())
 
     def drain(self, targets: str, reason: str = "") -> None:
         self.here.done.append(("drain", targets, reason))
