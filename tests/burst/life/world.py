@@ -112,7 +112,7 @@ class World:
             lambda _cluster: MeteredLead(self.lead, self.meter),
             lambda _burst: [BudgetLimit(*each) for each in self.limits.items()],
             lambda _burst: TIMEOUTS,
-            lambda _cluster: self.is_ending,
+            is_ending=lambda _cluster: self.is_ending,
         )
         self.service = BurstService(self.context)
 
