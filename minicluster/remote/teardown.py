@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker_config.formats.printable import few
 from minicluster.kube_client.api import Selection
 from minicluster.kube_client.errors import ApiError, ApiUnreachableError, FailedError, RequestError
 from minicluster.kube_client.resources import MINICLUSTERS, PODS
 from minicluster.plan.constants import (
     APPLICATION,
+    BURST_FINALIZER,
     FINALIZER,
     LABEL_INSTANCE,
     LABEL_KUEUE_QUEUE,
@@ -38,6 +40,10 @@ ANY = "-"
 NEEDS_OPERATOR = (
     f"waiting for an operator to save it, and to take its finalizer {FINALIZER} off:"
     f" {clusters.ASK_FOR_OPERATOR}; docs/troubleshooting.md has how to delete it unsaved"
+)
+NEEDS_SERVICE = (
+    f"then a burst service takes its finalizer {BURST_FINALIZER} off: is one running?"
+    " docs/troubleshooting.md has what to do without"
 )
 
 _SAVE_REASONS = frozenset({Reason.SAVING, Reason.SAVE_FAILED, Reason.SAVED, Reason.NOT_SAVED})
@@ -83,9 +89,9 @@ async def delete(session: NamespaceSession, name: str, *, wait: bool = True) -> 
     """Delete a MiniCluster, and wait until it is gone with everything that belongs to it."""
     item = await session.cluster(name)
     uid = item["metadata"]["uid"]
-    is_saved = FINALIZER in (item["metadata"].get("finalizers") or ())
-    if is_saved and not summary.of(item).is_suspended_by_document:
-        # In the background: in the foreground its pods would be deleted before it is saved.
+    is_saved, has_bursts = _has(item, FINALIZER), _has(item, BURST_FINALIZER)
+    if has_bursts or (is_saved and not summary.of(item).is_suspended_by_document):
+        # In the background: in the foreground its pods would be deleted before it is saved, or bursts end.
         await session.client.delete(MINICLUSTERS, session.namespace, name, uid)
     else:
         await session.client.delete(MINICLUSTERS, session.namespace, name, uid, propagation="Foreground")
@@ -93,7 +99,7 @@ async def delete(session: NamespaceSession, name: str, *, wait: bool = True) -> 
         return
     async with clusters.beside(_report_remaining(session, name)):
         await _gone(session, name, uid)
-        while is_saved and await _pods(session, name):
+        while (is_saved or has_bursts) and await _pods(session, name):
             await asyncio.sleep(POLL_INTERVAL)
 
 
@@ -174,16 +180,30 @@ async def _report_remaining(session: NamespaceSession, name: str) -> None:
     """Show at intervals what a deletion waits for."""
     while True:
         await asyncio.sleep(REMINDER)
-        if await _waits_for_operator(session, name):
-            session.notice(f"{name}: {NEEDS_OPERATOR}")
+        if waits := await _waits(session, name):
+            session.notice(f"{name}: {waits}")
             continue
         remaining = ", ".join(each["metadata"]["name"] for each in await _pods(session, name))
         session.notice(f"{name}: waiting for {f'its pods {remaining}' if remaining else 'its objects'} to go")
 
 
-async def _waits_for_operator(session: NamespaceSession, name: str) -> bool:
-    """Return whether no operator has looked at a deletion that only an operator can finish."""
+async def _waits(session: NamespaceSession, name: str) -> str:
+    """Return what only an operator, or a burst service, can do before a deletion goes on; else nothing."""
     with contextlib.suppress(RequestError, ApiError, ApiUnreachableError):
-        item = await session.cluster(name)
-        return FINALIZER in (item["metadata"].get("finalizers") or ()) and not summary.of(item).is_seen
-    return False
+        return waits_for(await session.cluster(name))
+    return ""
+
+
+def waits_for(item: Object) -> str:
+    """Return what is waited for before a MiniCluster can go: its save, or its bursts; else nothing."""
+    if _has(item, FINALIZER) and not summary.of(item).is_seen:
+        return NEEDS_OPERATOR
+    if not _has(item, BURST_FINALIZER):
+        return ""
+    bursts = (item.get("status") or {}).get("bursts") or ()
+    shown = few([f"{each.get('slot') or each['id']} ({each.get('state')})" for each in bursts])
+    return f"waiting for its bursts to be deleted{f': {shown}' if shown else ''}; {NEEDS_SERVICE}"
+
+
+def _has(item: Object, finalizer: str) -> bool:
+    return finalizer in (item["metadata"].get("finalizers") or ())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minicluster.kube_client.access import Access
-from minicluster.plan.constants import FINALIZER
+from minicluster.plan.constants import BURST_FINALIZER, FINALIZER
 from minicluster.remote import teardown
 from minicluster.remote.session import Target, run
 from tests.devcluster import Api, until
@@ -201,3 +201,27 @@ def test_without_an_operator_a_deletion_names_the_finalizer_that_it_waits_for(
         " Ask whoever administers the cluster, or see docs/kubernetes.md to start one with"
         " `minicluster operator`; docs/troubleshooting.md has how to delete it unsaved"
     )
+
+
+def test_one_with_bursts_keeps_its_pods_until_they_are_deleted(
+    monkeypatch: pytest.MonkeyPatch, minicluster: CommandLine, operator: Operator
+) -> None:
+    """In the foreground its lead would be gone at once, and with it the jobs that are being drained off."""
+    monkeypatch.setattr(teardown, "REMINDER", 0.05)
+    operator.make()
+    operator.api.merge(operator.path(), {"metadata": {"finalizers": [BURST_FINALIZER]}})
+    operator.report_status("Running", "Running", "CommandRunning", "the main command runs")
+    seen: list[tuple[str, list[str]]] = []
+
+    def release(text: str) -> None:
+        about = operator.api.get(operator.path())["metadata"]
+        seen.append((text, about["finalizers"]))
+        operator.api.merge(operator.path(), {"metadata": {"finalizers": None}})
+
+    target = Target(Access(str(minicluster.kubeconfig), minicluster.context), operator.namespace)
+    run(target, lambda session: teardown.delete(session, "mc"), notice=release, timeout=30)
+    text, finalizers = seen[0]
+    assert text.startswith(
+        "mc: waiting for its bursts to be deleted; then a burst service takes its finalizer"
+    )
+    assert finalizers == [BURST_FINALIZER], "none for the foreground"
