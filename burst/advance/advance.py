@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from burst.advance import charges, resources, slot
+from burst.advance.context import called
 from burst.advance.enter import enter
 from burst.advance.observe import observe
 from burst.advance.reserve import reserve
@@ -64,7 +66,7 @@ async def _execute(context: AdvanceContext, life: Life, step: BurstStep) -> None
         case steps.Wait():
             await _keep_up(context, life)
         case steps.Enter():
-            await enter(context, burst, step, life.resources)
+            await enter(context, burst, await _explained(context, burst, step), life.resources)
         case steps.ReserveSlot():
             await reserve(context, burst)
         case steps.Intend():
@@ -94,6 +96,17 @@ async def _execute(context: AdvanceContext, life: Life, step: BurstStep) -> None
             await slot.restart(context, burst, step)
         case steps.Conclude():
             await slot.conclude(context, burst, step)
+
+
+async def _explained(context: AdvanceContext, burst: BurstRecord, step: steps.Enter) -> steps.Enter:
+    """Return a step whose reason has what brokers wrote, if they did; not knowing it delays nothing."""
+    if not step.asks_brokers:
+        return step
+    with contextlib.suppress(ProviderError):
+        found = await called(context.provider(burst).broker_problem, context.wanted(burst))
+        if found and found not in step.reason:
+            return step._replace(reason=f"{step.reason}: {found}")
+    return step
 
 
 async def _keep_up(context: AdvanceContext, life: Life) -> None:

@@ -240,7 +240,7 @@ def _lost(
     if status is not None and status.phase in phases:
         why = f": {status.reason}" if status.reason else ""
         what = f"{resource.key.kind} {resource.key.name} is {status.phase.value}{why}"
-        yield steps.Enter(state, BurstOutcome.FAILED, what)
+        yield steps.Enter(state, BurstOutcome.FAILED, what, asks_brokers=status.phase is ResourcePhase.BROKEN)
 
 
 def _orphaned(life: Life) -> Iterator[BurstStep]:
@@ -260,7 +260,8 @@ def _given_up(life: Life, reason: str) -> Iterator[BurstStep]:
     if life.burst.stopping:
         yield steps.Enter(BurstState.DELETING, BurstOutcome.STOPPED, "somebody stopped it")
     if life.is_late:
-        yield steps.Enter(BurstState.DELETING, BurstOutcome.FAILED, reason.format(_limit(life)))
+        late = reason.format(_limit(life))
+        yield steps.Enter(BurstState.DELETING, BurstOutcome.FAILED, late, asks_brokers=True)
 
 
 def _limit(life: Life) -> str:

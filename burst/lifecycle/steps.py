@@ -21,6 +21,8 @@ class Enter(NamedTuple):
     state: BurstState
     outcome: BurstOutcome | None = None
     reason: str = ""
+    asks_brokers: bool = False
+    """Whether what its brokers wrote last belongs to the reason."""
 
 
 class ReserveSlot(NamedTuple):

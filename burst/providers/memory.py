@@ -76,6 +76,8 @@ class MemoryCloud:
     """How many nodes of a machine there may be; not limited where it is not named."""
     broken: dict[str, str] = field(default_factory=dict)
     """By kind: why resources made from now on never become ready."""
+    broker_problem: str = ""
+    """What brokers write about why they have not joined."""
     faults: dict[str, deque[Fault]] = field(default_factory=dict)
     """By call: what happens to the next ones."""
     calls: list[str] = field(default_factory=list)
@@ -173,6 +175,11 @@ class MemoryProvider:
             found = self.cloud.find(key)
             if found is not None and (found.burst, found.installation) == (wanted.label, wanted.installation):
                 self.cloud.remove(key)
+
+    def broker_problem(self, wanted: WantedBurst) -> str:  # noqa: ARG002 - all say the same
+        """Return what brokers say there."""
+        with self._call("broker_problem"):
+            return self.cloud.broker_problem
 
     def problems(self) -> Sequence[str]:
         """Return nothing: it has neither credentials nor a way to go."""

@@ -1,4 +1,4 @@
-"""The interface of a provider: five calls, each of which may be repeated.
+"""The interface of a provider: six calls, each of which may be repeated.
 
 They block, and are called in threads. Each raises ProviderError; any other exception, as of a lost
 connection, is taken for one that may succeed later. A call that raised may have taken effect all the same.
@@ -58,6 +58,12 @@ class BurstProvider(Protocol):
 
     def get(self, key: ResourceKey, wanted: WantedBurst) -> ResourceReport:
         """Return the status of a resource; one of somebody else's is absent."""
+
+    def broker_problem(self, wanted: WantedBurst) -> str:
+        """Return in one line what a broker wrote about why it has not joined; empty if that is not known.
+
+        It is asked for once, when a burst fails before it has run any job.
+        """
 
     def delete(self, key: ResourceKey, wanted: WantedBurst) -> None:
         """Begin to delete a resource. One that is absent, or not of this burst, is left alone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -103,8 +104,11 @@ def test_jobs_end_and_the_follower_leaves_after_its_lead_was_killed(sides: NearA
 
 def test_a_follower_that_never_had_a_lead_leaves(sides: NearAndFar) -> None:
     """Its broker is not killed before: nothing can run there."""
-    sides.start(FAR, MINICLUSTER_FENCE="1", MINICLUSTER_LEAVE_AFTER="3")
+    end = sides.run(FAR).with_name("end")
+    limits = {"MINICLUSTER_FENCE": "1", "MINICLUSTER_LEAVE_AFTER": "3"}
+    sides.start(FAR, **limits, MINICLUSTER_TERMINATION_LOG=str(end))
     assert sides.processes[FAR].wait(60) == 0
+    assert json.loads(end.read_text())["error"].startswith("no lead has answered in 3 s: ")
     assert "for 1 s" not in sides.output(FAR)
     assert "no lead for 3 s" in sides.output(FAR)
     assert sides.left() == {}

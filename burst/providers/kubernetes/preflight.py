@@ -37,16 +37,27 @@ class NeededRight(NamedTuple):
 
     verb: str
     resource: Resource
+    subresource: str = ""
+
+    @property
+    def group(self) -> str:
+        """The API group; empty: the core's."""
+        return self.resource.version.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """What a Role has in `resources`."""
+        return "/".join(filter(None, (self.resource.plural, self.subresource)))
 
     def __str__(self) -> str:
-        group = self.resource.version.rpartition("/")[0]
-        return f"{self.verb} {self.resource.plural}{f'.{group}' if group else ''}"
+        return f"{self.verb} {self.name}{f'.{self.group}' if self.group else ''}"
 
 
 _MADE = (CONFIG_MAPS, SECRETS, NETWORK_POLICIES, JOBS)
 RIGHTS = (
     *(NeededRight(verb, kind) for kind in _MADE for verb in ("create", "get", "list", "delete")),
     *(NeededRight(verb, PODS) for verb in ("list", "delete")),
+    NeededRight("get", PODS, "log"),
     NeededRight("list", CORE_EVENTS),
 )
 """All that bursts need there."""
@@ -92,12 +103,12 @@ async def _namespace(client: ApiClient, name: str) -> list[str]:
 
 
 async def _may(client: ApiClient, namespace: str, right: NeededRight) -> bool:
-    group = right.resource.version.rpartition("/")[0]
     about = {
         "namespace": namespace,
         "verb": right.verb,
-        "group": group,
+        "group": right.group,
         "resource": right.resource.plural,
+        "subresource": right.subresource,
     }
     review = {
         "apiVersion": OWN_ACCESS_REVIEWS.version,

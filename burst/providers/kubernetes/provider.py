@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, TypeVar
 
 from burst.errors import CallInvalid
+from burst.joining import broker_logs
 from burst.joining.worker_document import WorkerSettings
 from burst.joining.workers import LABEL_OWNER, name_of, worker_objects
 from burst.lifecycle.records import ResourceKey
@@ -17,6 +18,7 @@ from burst.providers.kubernetes.settings import offer
 from minicluster.kube_client import discovery
 from minicluster.kube_client.client import ApiClient
 from minicluster.kube_client.errors import AccessError, KubernetesError
+from minicluster.kube_client.user_client import UserClient
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -31,6 +33,8 @@ T = TypeVar("T")
 
 MANAGER = "minicluster-burst"
 """The field manager of what bursts have."""
+TAIL = {"tailLines": str(broker_logs.TAIL_LINES), "limitBytes": "65536"}
+"""Of a pod's log."""
 IMAGE_VOLUMES_SINCE = (1, 35)
 """The version from which images can be mounted as volumes without a feature gate (KEP-4639)."""
 
@@ -94,6 +98,24 @@ class KubernetesProvider:
     def delete(self, _key: ResourceKey, wanted: WantedBurst) -> None:
         """Begin to delete a burst's objects."""
         self._visit(lambda client: objects.remove(client, self._settings.namespace, wanted))
+
+    def broker_problem(self, wanted: WantedBurst) -> str:
+        """Return what a pod's log has about why its broker has not joined; nothing without the right."""
+        try:
+            return asyncio.run(self._broker_problem(wanted))
+        except KubernetesError:
+            return ""
+
+    async def _broker_problem(self, wanted: WantedBurst) -> str:
+        namespace = self._settings.namespace
+        async with UserClient(self._access) as client:
+            found = await objects.of_burst(client, namespace, wanted)
+            for pod in found.pods:
+                chunks = client.pods.log(namespace, pod["metadata"]["name"], TAIL)
+                text = b"".join([chunk async for chunk in chunks]).decode(errors="replace")
+                if message := broker_logs.problem(text.splitlines()):
+                    return message
+        return ""
 
     def problems(self) -> Iterable[str]:
         """Return what is wrong with the way there, the rights, the namespace and its quotas."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from burst.joining.workers import ANNOTATION_NODES, LABEL_BURST, LABEL_OWNER, name_of
 from burst.lifecycle.records import ResourceKey, ResourcePhase, ResourceReport
+from minicluster.lead_client import termination_message
 from minicluster.plan.constants import LABEL_POD_INDEX
 
 if TYPE_CHECKING:
@@ -114,6 +115,9 @@ def _phase(found: FoundObjects, nodes: int) -> tuple[ResourcePhase, str]:
 
 
 def _progress(found: FoundObjects, job: KubeObject, nodes: int) -> tuple[ResourcePhase, str]:
+    for each in found.pods:
+        if refusal := _refusal(each):
+            return ResourcePhase.BROKEN, f"pod {each['metadata']['name']}: {refusal}"
     if end := _end(job):
         return ResourcePhase.BROKEN, end
     running = {_index(each) for each in found.pods if _runs(each)}
@@ -140,6 +144,17 @@ def _end(job: KubeObject) -> str:
 
 def _runs(pod: KubeObject) -> bool:
     return bool((pod.get("status") or {}).get("phase") == "Running" and not is_going(pod))
+
+
+def _refusal(pod: KubeObject) -> str:
+    """Return why a broker's start script has given up, where it does not run again."""
+    status = pod.get("status") or {}
+    for each in status.get("containerStatuses") or ():
+        state = each.get("state") or {}
+        ended = state.get("terminated") or (each.get("lastState") or {}).get("terminated") or {}
+        if "running" not in state and (refusal := termination_message.refusal(ended)):
+            return refusal
+    return ""
 
 
 def _index(pod: KubeObject) -> str:

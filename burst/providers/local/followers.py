@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker_config.formats import bootstrap
+from burst.providers.local.records import ENDED
 from minicluster.local import processes
 from minicluster.local.records import LocalContainer, LocalPod
 from minicluster.local.site import own_programs
@@ -55,7 +56,7 @@ def pods(directory: BurstDirectory, task: FollowerTask) -> Iterator[LocalPod]:
             "MINICLUSTER_HOST": host,
             "MINICLUSTER_RUN": str(run),
             "MINICLUSTER_STATE": str(run / "state"),
-            "MINICLUSTER_TERMINATION_LOG": str(run / "end"),
+            "MINICLUSTER_TERMINATION_LOG": str(run / ENDED),
         }
         command = ("sh", str(cluster.config / START))
         yield LocalPod(host, (LocalContainer("broker", command, {**shared, **own}, directory.path),), rank)

@@ -116,6 +116,11 @@ class LocalProvider:
                 _kill_left(directory)
                 directory.remove()
 
+    def broker_problem(self, wanted: WantedBurst) -> str:
+        """Return what its brokers wrote last about why they have not joined."""
+        directory = BurstDirectory(self._root / f"{PREFIX}{wanted.label}")
+        return directory.broker_problem() if _is_of(directory, wanted) else ""
+
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with the directory, and with the machine that is offered."""
         try:
@@ -201,9 +206,12 @@ def _phase(directory: BurstDirectory, owner: BurstOwner) -> tuple[ResourcePhase,
     if status is None:
         if time.time() - owner.created < START_TIMEOUT:
             return ResourcePhase.COMING, ""
-        return ResourcePhase.BROKEN, f"its supervisor was never started: {directory.log_tail()}"
+        return ResourcePhase.BROKEN, f"its supervisor was never started: {directory.broker_problem()}"
     if not status.is_alive:
-        return ResourcePhase.BROKEN, f"its supervisor (process {status.pid}) died: {directory.log_tail()}"
+        return (
+            ResourcePhase.BROKEN,
+            f"its supervisor (process {status.pid}) died: {directory.broker_problem()}",
+        )
     if status.problem:
         return ResourcePhase.BROKEN, status.problem
     return (ResourcePhase.READY if status.ready else ResourcePhase.COMING), ""

@@ -8,6 +8,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from burst.joining import broker_logs
+from minicluster.lead_client import termination_message
 from minicluster.local import processes, state_directory
 from minicluster.local.state_directory import ClusterDirectory
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+ENDED = "end"
+"""The termination message of a broker's start script, in its run directory."""
 LEFTOVER = ".part-"
 """How a directory's name begins while it is being made or removed."""
 
@@ -122,12 +126,21 @@ class BurstDirectory:
             return  # somebody else did
         state_directory.remove(ClusterDirectory(aside))
 
-    def log_tail(self) -> str:
-        """Return the last line that the burst's brokers wrote, else its supervisor; empty: there is none."""
+    def refusal(self, rank: int) -> str:
+        """Return why a broker's start script gave up; empty if it did not."""
+        try:
+            message = (self.brokers.run(rank) / ENDED).read_text(errors="replace")
+        except OSError:
+            return ""
+        return termination_message.refusal({"message": message})
+
+    def broker_problem(self) -> str:
+        """Return why a broker has not joined, by its log, else its supervisor's last line; or nothing."""
         from minicluster.local.output import last_lines  # noqa: PLC0415 - for what went wrong only
 
-        logs = sorted(self.path.glob("log/*.log"), key=lambda each: each == self.supervisor_log)
-        return next((lines[-1] for log in logs if (lines := last_lines(log, 1))), "")
+        logs = [path for path in sorted(self.path.glob("log/*.log")) if path != self.supervisor_log]
+        found = (broker_logs.problem(last_lines(path, broker_logs.TAIL_LINES)) for path in logs)
+        return next(filter(None, found), "") or "".join(last_lines(self.supervisor_log, 1))
 
 
 def _record(kind: type[T], path: Path) -> T | None:

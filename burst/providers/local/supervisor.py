@@ -33,6 +33,8 @@ POLL_INTERVAL = 0.1
 """Seconds."""
 MAX_FAILURES = 4
 """So many times in a row a start script may fail; it starts its broker again by itself."""
+PROBLEM_SECONDS = 30.0
+"""For how long it can be read what broke a burst, once all of its brokers have left."""
 STEADY = 60.0
 """Seconds after which a start script that failed had begun well."""
 
@@ -49,6 +51,7 @@ class FollowerSupervisor:
         self._failures: dict[str, int] = {}
         self._started: dict[str, float] = {}
         self._left: set[str] = set()
+        self._left_at = 0.0
         self._status = SupervisorStatus(os.getpid(), processes.start_time(os.getpid()))
         self._written: SupervisorStatus | None = None
 
@@ -80,7 +83,8 @@ class FollowerSupervisor:
             return "its time is over"
         if not (Path(self._task.cluster) / "etc" / followers.START).exists():
             return f"the MiniCluster's directory {self._task.cluster} is gone"
-        if len(self._left) == len(self._task.hosts):
+        kept = PROBLEM_SECONDS if self._status.problem else 0.0
+        if len(self._left) == len(self._task.hosts) and time.monotonic() - self._left_at >= kept:
             return "all its brokers have left"
         return ""
 
@@ -94,15 +98,18 @@ class FollowerSupervisor:
         if self._over.is_set():
             return
         name = ended.pod.name
-        if ended.code == 0:
+        refusal = self._directory.refusal(self._task.hosts[name])
+        if refusal:
+            self._set(dataclasses.replace(self._status, problem=f"{name}: {refusal}"))
+        if refusal or ended.code == 0:
             self._left.add(name)
+            self._left_at = time.monotonic()
             return
         began_well = time.monotonic() - self._started[name] > STEADY
         self._failures[name] = 1 if began_well else self._failures.get(name, 0) + 1
         log(f"{ended}; it is started again")
         if self._failures[name] >= MAX_FAILURES:
-            tail = self._directory.log_tail()
-            problem = f"{name} has failed {MAX_FAILURES} times in a row: {tail}"
+            problem = f"{name} has failed {MAX_FAILURES} times in a row"
             self._set(dataclasses.replace(self._status, problem=problem))
         self._restarts.plan(ended)
 

@@ -102,6 +102,26 @@ def test_a_resource_that_never_becomes_ready_is_taken_away(kind: str) -> None:
     lived(scenario)
 
 
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ([], "no way in: overlay.err[3]: no answer"),
+        ([Fault(RetryLater("the API server is away"))], "no way in"),
+        ([Fault(OSError("reset"))], "no way in"),
+    ],
+)
+def test_what_brokers_wrote_is_in_the_reason_where_it_is_known(fault: list[Fault], expected: str) -> None:
+    async def scenario(world: World) -> None:
+        world.cloud.broken[PODS] = "no way in"
+        world.cloud.broker_problem = "overlay.err[3]: no answer"
+        world.cloud.fail("broker_problem", *fault)
+        await world.request(3)
+        _, reason = await ended(world)
+        assert reason.endswith(f" is broken: {expected}")
+
+    lived(scenario)
+
+
 def test_a_resource_that_takes_too_long_is_taken_away() -> None:
     async def scenario(world: World) -> None:
         world.cloud.coming = 1000.0

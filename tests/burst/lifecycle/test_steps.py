@@ -58,8 +58,8 @@ def life(
     return Life(replace(BURST, state=state, **burst), records, jobs, observed, NOW, Timeouts())
 
 
-def failed(reason: str, state: BurstState = S.DELETING) -> steps.Enter:
-    return steps.Enter(state, FAILED, reason)
+def failed(reason: str, state: BurstState = S.DELETING, asks_brokers: bool = False) -> steps.Enter:
+    return steps.Enter(state, FAILED, reason, asks_brokers)
 
 
 MOVED = AssignedJob("b", 7, "alice", "default", moved_at=NOW)
@@ -84,19 +84,31 @@ STAYED = replace(WAITING, outcome="it runs here")
             life(S.PLANNED, stopping=True),
             steps.Enter(S.DELETING, BurstOutcome.STOPPED, "somebody stopped it"),
         ),
-        (life(S.PLANNED, state_since=NOW - 60), failed("its resources were not begun in time")),
+        (
+            life(S.PLANNED, state_since=NOW - 60),
+            failed("its resources were not begun in time", asks_brokers=True),
+        ),
         (life(S.PROVISIONING, (BEGUN, WANTED), (None, None)), steps.Create(record(NODES, **BEGUN))),
         (life(S.PROVISIONING, (BEGUN, WANTED), (Phase.ABSENT, None)), steps.Create(record(NODES, **BEGUN))),
         (life(S.PROVISIONING, (BEGUN, WANTED), (Phase.COMING, None)), steps.NoteMade(record(NODES, **BEGUN))),
         (life(S.PROVISIONING, (MADE, WANTED), (Phase.COMING, None)), steps.Wait("nodes mcb-a is being made")),
         (life(S.PROVISIONING, (MADE, WANTED), (Phase.READY, None)), steps.Intend(record(PODS))),
         (life(S.PROVISIONING), steps.Enter(S.JOINING)),
-        (life(S.PROVISIONING, phases=(Phase.BROKEN, None)), failed("nodes mcb-a is broken: a reason")),
+        (
+            life(S.PROVISIONING, phases=(Phase.BROKEN, None)),
+            failed("nodes mcb-a is broken: a reason", asks_brokers=True),
+        ),
         (life(S.PROVISIONING, phases=(Phase.READY, Phase.GOING)), failed("pods mcb-a-pods is going")),
-        (life(S.PROVISIONING, state_since=NOW - 600), failed("its resources were not ready in 10m")),
+        (
+            life(S.PROVISIONING, state_since=NOW - 600),
+            failed("its resources were not ready in 10m", asks_brokers=True),
+        ),
         (life(S.JOINING), steps.Wait("the lead does not answer")),
-        (life(S.JOINING, state_since=NOW - 300), failed("0 of 2 nodes joined in 5m")),
-        (life(S.JOINING, slot=UP, state_since=NOW - 300), failed("2 of 2 nodes joined in 5m")),
+        (life(S.JOINING, state_since=NOW - 300), failed("0 of 2 nodes joined in 5m", asks_brokers=True)),
+        (
+            life(S.JOINING, slot=UP, state_since=NOW - 300),
+            failed("2 of 2 nodes joined in 5m", asks_brokers=True),
+        ),
         (life(S.JOINING, phases=(Phase.ABSENT, Phase.READY), slot=UP), failed("nodes mcb-a is absent")),
         (
             life(S.JOINING, slot=replace(UP, instance="two")),

@@ -43,6 +43,9 @@ class StoredProvider:
     def delete(self, key: ResourceKey, wanted: WantedBurst) -> None:
         (self.folder / key.name).unlink(missing_ok=True)
 
+    def broker_problem(self, wanted: WantedBurst) -> str:
+        return ""
+
     def problems(self) -> Iterable[str]:
         return ()
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import pytest
+
 from tests.burst.proofs import budget, one_machine, plans, service_kills, wrong_partners
 from tests.burst.proofs.burst_machine import burst_machine
 from tests.burst.proofs.facts import Facts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.burst.proofs.burst_machine import BurstMachine
 
 
 def test_jobs_of_a_burst_run_once_there_and_ordinary_ones_here() -> None:
@@ -36,8 +45,9 @@ def test_what_a_plan_shows_is_what_is_made() -> None:
     assert facts.broken == []
 
 
-def test_nodes_with_fewer_cores_than_their_slot_get_no_job() -> None:
+@pytest.mark.parametrize("wrong", [wrong_partners.cores, wrong_partners.order], ids=["cores", "order"])
+def test_brokers_that_are_not_as_their_slot_get_no_job(wrong: Callable[[BurstMachine], None]) -> None:
     facts = Facts("wrong partners")
     with burst_machine() as there:
-        wrong_partners.prove(there, facts, wrong_partners.cores)
+        wrong_partners.prove(there, facts, wrong)
     assert facts.broken == []

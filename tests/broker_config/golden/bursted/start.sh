@@ -365,7 +365,17 @@ limits() {
             0* | *[!0-9]*) die "$limit: a whole number of seconds, 1 or more, is right" ;;
         esac
     done
-    now >"$run/answered" || die "cannot write to $run: is its volume writable, with room left?"
+    began=$(now) refusals=0
+    printf '%s\n' "$began" >"$run/answered" || die "cannot write to $run: is its volume writable, with room left?"
+}
+
+# Gives up where the lead has never answered a burst's follower whose broker ended three times: it is not one of the lead's.
+refused_for_good() {
+    fenced || return 0
+    refusals=$((refusals + 1))
+    read -r answered <"$run/answered"
+    [ "$answered" != "$began" ] || [ "$refusals" -lt 3 ] ||
+        die "the lead has turned this broker away: it has another list of hosts or another version of Flux than the lead"
 }
 
 # Ends for good where the lead has not answered for so long; the fence notes in $run/answered when it did.
@@ -374,6 +384,8 @@ leave_for_good() {
     read -r answered <"$run/answered"
     if [ $(($(now) - answered)) -ge "${MINICLUSTER_LEAVE_AFTER}00" ]; then
         warn "no lead for $MINICLUSTER_LEAVE_AFTER s: this follower leaves for good"
+        [ "$answered" != "$began" ] ||
+            fatal="no lead has answered in $MINICLUSTER_LEAVE_AFTER s: it cannot be reached from here, or has another certificate"
         finish "$INSTANCE_ENDED"
     fi
 }
@@ -390,6 +402,7 @@ follower() {
             finish "$INSTANCE_ENDED"
         fi
         leave_for_good
+        refused_for_good
         [ $(($(now) - uptime)) -lt 6000 ] || delay=1
         warn "the broker ended with $code: its lead went away or turned it away; it is started again in $delay s"
         pause "$delay"

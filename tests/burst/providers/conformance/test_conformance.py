@@ -48,6 +48,10 @@ def phases(rig: Rig, burst: WantedBurst) -> list[ResourcePhase]:
     return [rig.provider.get(key, burst).phase for key in rig.provider.resources(burst)]
 
 
+def test_a_burst_that_is_not_there_has_no_broker_problem(rig: Rig) -> None:
+    assert rig.provider.broker_problem(wanted(rig)) == ""
+
+
 def test_names_are_made_from_the_label_before_any_call(rig: Rig) -> None:
     keys = rig.provider.resources(wanted(rig))
     assert keys == rig.provider.resources(wanted(rig))

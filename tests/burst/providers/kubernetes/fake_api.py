@@ -52,6 +52,8 @@ class FakeApi:
     denied: set[str] = field(default_factory=set)
     """Rights that a review does not find, such as `delete jobs`."""
     pod_status: Item = field(default_factory=lambda: {"phase": "Running"})
+    log: str = ""
+    """Of every pod."""
     makes_pods: bool = True
     minor: str = "36"
     page: int = 2
@@ -93,6 +95,8 @@ class FakeApi:
     def _read(self, path: str, query: Mapping[str, str]) -> tuple[int, Item]:
         if path in self.items:
             return 200, self.items[path]
+        if path.endswith("/log"):
+            return 200, {"log": self.log}
         parts = path.split("/")
         if len(parts) > 4 and parts[-2] != "namespaces" and parts[-3] == "namespaces":
             return 200, self._list(path, query)
@@ -219,7 +223,7 @@ def serving(folder: Path) -> Iterator[tuple[FakeApi, Path]]:
             self._write(code, found, fault.retry_after if fault else 0)
 
         def _write(self, code: int, found: Item, after: int) -> None:
-            text = json.dumps(found).encode()
+            text = found["log"].encode() if "log" in found else json.dumps(found).encode()
             self.send_response(code)
             self.send_header("Content-Length", str(len(text)))
             if after:

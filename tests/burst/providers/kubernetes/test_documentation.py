@@ -27,9 +27,7 @@ def test_the_role_has_the_rights_that_are_used_and_no_other() -> None:
         for resource in rule["resources"]
         for group in rule["apiGroups"]
     }
-    assert granted == {
-        (each.verb, each.resource.plural, each.resource.version.rpartition("/")[0]) for each in RIGHTS
-    }
+    assert granted == {(each.verb, each.name, each.group) for each in RIGHTS}
 
 
 def test_the_settings_can_be_set() -> None:

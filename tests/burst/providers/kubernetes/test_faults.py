@@ -141,6 +141,15 @@ def test_what_hangs_on_nothing_is_deleted_as_well(far: FarCluster) -> None:
     assert far.get().phase is ResourcePhase.ABSENT
 
 
+def test_a_pod_s_log_has_the_reason_why_a_broker_has_not_joined(far: FarCluster) -> None:
+    far.create()
+    far.api.log = "<6>broker.info[2]: begins\n<3>overlay.err[2]: overlay.hello: Invalid argument\n"
+    assert far.provider.broker_problem(far.wanted) == "overlay.err[2]: overlay.hello: Invalid argument"
+    [pod, _] = far.api.of("pods")
+    far.api.fail("GET", pod["metadata"]["name"], Refusal(403, "pods/log is forbidden"))
+    assert far.provider.broker_problem(far.wanted) == ""
+
+
 def test_no_error_has_the_certificate_or_the_token(far: FarCluster) -> None:
     far.api.fail("POST", "secrets", Refusal(422, "data: Invalid value", "Invalid"))
     with pytest.raises(ProviderError) as raised:

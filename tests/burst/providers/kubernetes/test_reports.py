@@ -48,6 +48,11 @@ def waiting(**state: str) -> dict[str, Any]:
     return {"containerStatuses": [{"name": "flux", "state": {"waiting": state}}]}
 
 
+def ended(**states: Any) -> dict[str, Any]:
+    return {"containerStatuses": [{"name": "flux", **states}]}
+
+
+REFUSED = {"terminated": {"exitCode": 75, "message": '{"error": "another version"}'}}
 UNSCHEDULABLE = {"conditions": [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes: no cpu"}]}
 CASES = {
     "nothing": (FoundObjects(None), "absent", ""),
@@ -55,6 +60,21 @@ CASES = {
     "no-job-but-pods": (FoundObjects(ANCHOR, [pod(0)]), "going", "its Job is not there"),
     "no-pods": (FoundObjects(ANCHOR, [job()]), "coming", "0 of 2 pods run"),
     "suspended": (FoundObjects(ANCHOR, [job(suspend=True)]), "coming", "its Job is suspended"),
+    "turned-away": (
+        FoundObjects(ANCHOR, [job(), pod(0), pod(1, **ended(lastState=REFUSED, state={"waiting": {}}))]),
+        "broken",
+        "pod pod-1: another version",
+    ),
+    "no-lead": (
+        FoundObjects(ANCHOR, [job(type="Complete"), pod(0, "Succeeded", **ended(state=REFUSED))]),
+        "broken",
+        "pod pod-0: another version",
+    ),
+    "turned-away-before": (
+        FoundObjects(ANCHOR, [job(), pod(0), pod(1, **ended(lastState=REFUSED, state={"running": {}}))]),
+        "ready",
+        "",
+    ),
     "all-run": (FoundObjects(ANCHOR, [job(), pod(0), pod(1)]), "ready", ""),
     "one-twice": (FoundObjects(ANCHOR, [job(), pod(0), pod(0)]), "coming", "1 of 2 pods run"),
     "one-leaves": (FoundObjects(ANCHOR, [job(), pod(0), pod(1, about=GOING)]), "coming", "1 of 2 pods run"),

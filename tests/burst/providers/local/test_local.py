@@ -97,7 +97,24 @@ def test_brokers_that_always_fail_break_the_burst(key: ResourceKey) -> None:
         rig.wait()
         report = rig.provider.get(key, BURST)
         assert report.phase is ResourcePhase.BROKEN
-        assert report.reason.endswith("has failed 4 times in a row: no flux on PATH")
+        assert report.reason.endswith("has failed 4 times in a row")
+        assert rig.provider.broker_problem(BURST).endswith("it is started again")
+    finally:
+        rig.close()
+
+
+def test_brokers_that_are_rejected_break_the_burst_at_once(key: ResourceKey) -> None:
+    message = '\'{"error": "another version"}\''
+    broker_problem = "overlay.err[1]: no way"
+    rig = LocalRig(f'echo "{broker_problem}" >&2\necho {message} >"$MINICLUSTER_TERMINATION_LOG"\nexit 75\n')
+    try:
+        rig.provider.create(key, "token", BURST)
+        rig.wait()
+        report = rig.provider.get(key, BURST)
+        assert report.phase is ResourcePhase.BROKEN
+        assert report.reason.endswith(": another version")
+        assert rig.provider.broker_problem(BURST) == broker_problem
+        assert rig.provider.broker_problem(BURST._replace(installation="other")) == ""
     finally:
         rig.close()
 
