@@ -54,6 +54,22 @@ def test_what_they_require_are_properties_in_r():
     assert properties == {"local": "0-3", "burst": "4-6", "burst-0": "4-5", "big": "6"}
 
 
+def test_slots_that_nobody_manages_change_hosts_queues_and_properties_alone():
+    """What else a lead reads is as without them: whoever bursts by hand, as with the reference, may go on."""
+    without = tomllib.loads(broker_toml.render(BrokerSettings("mc", size=2)))
+    found = rendered()
+    assert {key for key in without | found if without.get(key) != found.get(key)} == {
+        "bootstrap",
+        "policy",
+        "queues",
+    }
+    assert [each["host"] for each in found["bootstrap"]["hosts"]] == ["mc-[0-1],burst-0-[0-1],big-0"]
+    assert found["bootstrap"] | {"hosts": []} == without["bootstrap"] | {"hosts": []}
+    own = instance_resources.of_settings(settings())["execution"]
+    alone = instance_resources.of_settings(BrokerSettings("mc", size=2))["execution"]
+    assert {key for key in own if own[key] != alone.get(key)} == {"R_lite", "nodelist", "properties"}
+
+
 @pytest.mark.parametrize("managed", [False, True])
 @pytest.mark.parametrize(
     "more",

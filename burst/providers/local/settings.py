@@ -8,6 +8,9 @@ from burst.errors import AmountInvalid
 from burst.planning import money
 from minicluster.local.site import cores_of_machine
 
+MAX_NODES = 16
+"""Brokers of so many nodes have room on a machine of today, whatever its cores."""
+
 
 class LocalSettings(BaseModel):
     """The settings of one provider `local`."""
@@ -15,9 +18,9 @@ class LocalSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     most: int = Field(
-        default_factory=cores_of_machine,
+        default=MAX_NODES,
         ge=1,
-        description="How many nodes a burst may have; each is a process.",
+        description="How many nodes a burst may have. Each is a broker: some 60 MB, and no core of its own.",
     )
     cores: int = Field(
         default_factory=cores_of_machine,
