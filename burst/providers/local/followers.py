@@ -70,6 +70,9 @@ def _environment(directory: BurstDirectory, cluster: ClusterDirectory, task: Fol
     return {
         **kept,
         "PATH": os.pathsep.join(path),
+        # Flux gives its scripts a socket to read from: without this bash would take it for a network's, and
+        # run the user's ~/.bashrc first, whatever that takes (bash(1), INVOCATION).
+        "SHLVL": "1",
         "TMPDIR": str(directory.brokers.temporary),
         "MINICLUSTER_CONFIG": str(cluster.config),
         "MINICLUSTER_CURVE": str(cluster.curve),

@@ -69,6 +69,7 @@ def test_brokers_have_what_is_their_own(
     assert [each["JOB_COMPLETION_INDEX"] for _, each in sorted(found.items())] == ["1", "2"]
     assert {each["MINICLUSTER_FENCE"] for each in found.values()} == {"30"}
     assert {each["MINICLUSTER_LEAVE_AFTER"] for each in found.values()} == {"120"}
+    assert {each["SHLVL"] for each in found.values()} == {"1"}
     assert not any("DATABASE_PASSWORD" in each for each in found.values())
 
 
