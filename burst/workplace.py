@@ -15,12 +15,14 @@ from burst.advance.context import AdvanceContext, no_observer
 from burst.clusters import policy
 from burst.clusters.connections import LeadConnections
 from burst.clusters.records import ClusterPolicy
+from burst.leads.payer_keys import PayerKeys
 from burst.ledger import bursts
 from burst.ledger.ledger import BurstLedger
 from burst.ledger.schema import SCHEMA
 from burst.planner import BurstPlanner
 from burst.providers import plugins
 from minicluster.database import migrate, open_database
+from minicluster.instance.payers import KEY_FILE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -97,13 +99,22 @@ async def opened(parts: WorkplaceParts) -> AsyncIterator[Workplace]:
     """Open everything, with the tables of this release. Raises DatabaseError and SettingsInvalid."""
     await migrate(parts.url, SCHEMA)
     database = await open_database(parts.url, SCHEMA)
-    connections = LeadConnections()
+    connections = LeadConnections(PayerKeys(_payer_keys(parts)))
     try:
         ledger = BurstLedger(database, f"{socket.gethostname()}:{os.getpid()}", time.time)
         yield await _composed(parts, ledger, connections)
     finally:
         await asyncio.to_thread(connections.close)
         await database.close()
+
+
+def _payer_keys(parts: WorkplaceParts) -> list[str]:
+    """Return the keys of RESTful APIs: those of the settings, and that of this user's own."""
+    try:
+        own = [(parts.directory / KEY_FILE).read_text().strip()]
+    except OSError:
+        own = []
+    return [*parts.settings.settings.payer_keys, *own]
 
 
 async def _composed(parts: WorkplaceParts, ledger: BurstLedger, connections: LeadConnections) -> Workplace:

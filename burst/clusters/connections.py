@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
 
     from burst.clusters.records import BurstingCluster
+    from burst.leads.payer_keys import PayerKeys
     from burst.lifecycle.records import SlotView
     from minicluster.instance.port import Instance
 
@@ -41,7 +42,8 @@ class OpenLead(NamedTuple):
 class LeadConnections:
     """The connections of one process, one a MiniCluster. Methods block; any thread may call them."""
 
-    def __init__(self) -> None:
+    def __init__(self, payers: PayerKeys | None = None) -> None:
+        self._payers = payers
         self._clusters: Mapping[str, BurstingCluster] = {}
         self._open: dict[str, OpenLead] = {}
         self._lock = threading.Lock()
@@ -78,7 +80,7 @@ class LeadConnections:
             found = self._open.get(uid)
             if found is not None:
                 return found
-            made = _connected(self.cluster(uid))
+            made = _connected(self.cluster(uid), self._payers)
             with self._lock:
                 is_there = uid in self._clusters
                 if is_there:
@@ -156,7 +158,7 @@ class ConnectedLead:
             raise
 
 
-def _connected(cluster: BurstingCluster) -> OpenLead:
+def _connected(cluster: BurstingCluster, payers: PayerKeys | None) -> OpenLead:
     try:
         instance = cluster.connect()
         try:
@@ -170,4 +172,5 @@ def _connected(cluster: BurstingCluster) -> OpenLead:
     slots = [each.name for each in broker_settings(cluster.document, Site()).slots]
     layout = of_resource_set(found, slots)
     lead = InstanceLead(instance, layout.slots, DEFAULT_QUEUE)
-    return OpenLead(instance, identity, layout, lead, WaitingJobs(instance, layout, DEFAULT_QUEUE))
+    waiting = WaitingJobs(instance, layout, DEFAULT_QUEUE, payers)
+    return OpenLead(instance, identity, layout, lead, waiting)

@@ -52,10 +52,14 @@ class RestartableSlotJobs:
         return self._instance.jobs.jobspec(jobid)
 
     def submit(self, jobspec: dict[str, Any], urgency: int) -> int:
-        """Submit a copy to the other queue, whose constraints it gets. Raises JobRefused."""
+        """Submit a copy to the other queue, whose constraints it gets. Raises JobRefused.
+
+        One that was submitted without a queue, or for that one, stays as it is: what signs it still holds.
+        """
         moved = copy.deepcopy(jobspec)
-        system_of(moved)["queue"] = self._queue
-        system_of(moved).pop("constraints", None)
+        if system_of(moved).get("queue") not in {None, self._queue}:
+            system_of(moved)["queue"] = self._queue
+            system_of(moved).pop("constraints", None)
         try:
             return self._instance.jobs.resubmit(moved, urgency=urgency)
         except InstanceError as error:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker_config.formats import jobspec
-from broker_config.formats.burst_names import BURST, LOCAL
+from broker_config.formats.burst_names import BURST, BURSTABLE, LOCAL
 from broker_config.formats.errors import ParseError
+from burst.leads.payer_keys import PayerKeys
 from burst.planning.records import BurstableJob
-from minicluster.burst_routing.routing import BURSTABLE
 from minicluster.instance.errors import JobNotFound
 from minicluster.instance.records import JobFilter, JobState
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from burst.leads.layout import LeadLayout
+    from minicluster.instance.payers import PayerStatement
     from minicluster.instance.port import Instance
     from minicluster.instance.records import Job
 
@@ -36,12 +37,20 @@ class _Wanted(NamedTuple):
     request: jobspec.RequestedResources
     wish: Any
     own_constraints: bool
+    payer: PayerStatement | None
 
 
 class WaitingJobs:
-    """The burstable jobs of one instance. Of each, the jobspec is read once."""
+    """The burstable jobs of one instance. Of each, the jobspec is read once.
 
-    def __init__(self, instance: Instance, layout: LeadLayout, home: str) -> None:
+    A job's user is the one that a RESTful API states, if that can be verified, and no older job that waits
+    has the same statement; else the uid.
+    """
+
+    def __init__(
+        self, instance: Instance, layout: LeadLayout, home: str, payers: PayerKeys | None = None
+    ) -> None:
+        self._payers = payers or PayerKeys()
         self._instance = instance
         self._layout = layout
         self._home = home
@@ -59,15 +68,22 @@ class WaitingJobs:
         return list(self._burstable(waiting))
 
     def _burstable(self, waiting: Mapping[int, Job]) -> Iterator[WaitingJob]:
-        for job in waiting.values():
+        rows = set()
+        for job in sorted(waiting.values(), key=lambda each: each.id):
             wanted = self._known.get(job.id)
-            if wanted is not None:
-                yield WaitingJob(self._record(job, wanted), job.queue)
+            if wanted is None:
+                continue
+            payer = wanted.payer
+            is_copy = payer is not None and payer.row in rows
+            if payer is not None:
+                rows.add(payer.row)
+            user = str(job.userid) if payer is None or is_copy else payer.user
+            yield WaitingJob(self._record(job, wanted, user), job.queue)
 
-    def _record(self, job: Job, wanted: _Wanted) -> BurstableJob:
+    def _record(self, job: Job, wanted: _Wanted, user: str) -> BurstableJob:
         return BurstableJob(
             id=job.id,
-            user=str(job.userid),
+            user=user,
             request=wanted.request,
             wish=wanted.wish,
             limit=job.duration,
@@ -88,7 +104,8 @@ class WaitingJobs:
         if system.get(BURSTABLE) is None:
             return None
         own = system.get("constraints")
-        return _Wanted(parsed.resources, system[BURSTABLE], bool(own) and not _is_of_queue(own))
+        has_own = bool(own) and not _is_of_queue(own)
+        return _Wanted(parsed.resources, system[BURSTABLE], has_own, self._payers.verified(spec))
 
 
 def _is_of_queue(found: Any) -> bool:

@@ -8,6 +8,9 @@ from minicluster.document.bursting import AmountText, Currency, Period
 from minicluster.document.record import Record
 from minicluster.document.scalars import LabelName, TextPattern
 
+PayerKey = Annotated[
+    str, Strict(), Field(max_length=64), TextPattern(r"[0-9a-f]{64}", "64 hexadecimal digits")
+]
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 ScopeText = Annotated[
     str,
@@ -58,6 +61,11 @@ class BurstSettings(Record):
     currency: Currency = Field("EUR", description="Currency of all prices and budgets: there is one.")
     providers: tuple[ProviderSettings, ...] = Field((), description="Who makes machines.")
     budgets: tuple[ServiceBudget, ...] = Field((), description="What bursts may cost.")
+    payer_keys: tuple[PayerKey, ...] = Field(
+        (),
+        description="Public keys of RESTful APIs, 64 hexadecimal digits each, as `minicluster rest-api` logs"
+        " its own. Their users pay for their jobs by their names, others by their uids.",
+    )
     per_user: UserBudget | None = Field(
         None, description="What each user's jobs may cost. Absent: not limited."
     )

@@ -18,7 +18,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker_config.formats import idset, jobspec
-from broker_config.formats.burst_names import BURST, LOCAL
+from broker_config.formats.burst_names import BURST, BURSTABLE, LOCAL
 from minicluster.burst_routing.errors import BurstableError, BurstingTableError, SlotQueueError
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from broker_config.formats.jobspec import RequestedResources
     from broker_config.formats.resource_set import Node
 
-BURSTABLE = "burstable"
-"""Attribute (`attributes.system.burstable`) of a job that may run on a burst."""
 PROBE = "minicluster.probe"
 """Attribute (`attributes.system.minicluster.probe`) of a job of the service that tries a slot's rank."""
 _PROVIDER = re.compile(r"[A-Za-z0-9.-]+")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from broker_config.formats.burst_names import BURST
+from broker_config.formats.burst_names import BURST, BURSTABLE
 from broker_config.formats.job_states import JobResult, JobState
 from broker_config.formats.jobid import parse
 from minicluster.instance.jobspec import jobspec
@@ -53,7 +53,7 @@ def fields_of(request: JobRequest) -> dict[str, Any]:
     options = dict(request.shell_options)
     if {name: options.get(name) for name in NO_INPUT} == NO_INPUT:
         options = {name: value for name, value in options.items() if name not in NO_INPUT}
-    if request.attributes or request.system:
+    if request.attributes or request.system.keys() - {BURSTABLE}:
         whole = jobspec(replace(request, shell_options=options), inherit=False)
         return {"jobspec": whole, "urgency": request.urgency}
     words = list(request.command)
@@ -72,6 +72,7 @@ def fields_of(request: JobRequest) -> dict[str, Any]:
         "dependencies": list(request.dependencies),
         "environment": dict(request.environment or {}),
         "shell_options": options,
+        **request.system,
     }
     return {name: value for name, value in given.items() if value or name == "urgency"}
 

@@ -12,6 +12,7 @@ from restful.compat.routes import router as compat
 from restful.front.front import Front
 from restful.front.proxies import networks
 from restful.identity.identities import ignore, open_identities
+from restful.jobs.seal import Seal
 from restful.page.routes import router as page
 from restful.services import Services, open_services
 from restful.settings import Settings
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from restful.identity.identities import Identities
     from restful.identity.master_key import MasterKey
     from restful.identity.settings import IdentitySettings
+
+_JOBS = "jobs"
+"""What the keys of marks and cursors are derived for."""
+
 
 ROUTERS = (compat, page)
 
@@ -58,6 +63,11 @@ class Application:
     identities: Identities
 
 
+def payer_key(master: MasterKey) -> str:
+    """Return the public key by which a burst service verifies who pays for a job: no secret."""
+    return Seal(master.derived(_JOBS)).payer_key
+
+
 def application(database: Database, master: MasterKey, settings: ApplicationSettings) -> Application:
     """Return the application over an open database."""
     providers = settings.providers
@@ -66,7 +76,7 @@ def application(database: Database, master: MasterKey, settings: ApplicationSett
         database, own, time.time, master, providers.authenticators, settings.logged_in
     )
     services = open_services(
-        database, master.derived("jobs"), identities.authority, identities, settings.limits,
+        database, master.derived(_JOBS), identities.authority, identities, settings.limits,
         oidc=oidc_logins(providers.oidc, identities),
     )  # fmt: skip
     app = create_app(services, ROUTERS, settings.specs)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from minicluster.backends.kept_instance import connect
 from minicluster.database import migrate, open_database
-from restful.cli.application import ApplicationSettings, application
+from restful.cli.application import ApplicationSettings, application, payer_key
 from restful.clusters.spec import ENVIRONMENT, ClusterSpec
 from restful.identity import web_sessions
 from restful.identity.master_key import load_master_key
@@ -80,6 +80,7 @@ async def compose(
     own = IdentitySettings(issuer=endpoint.address(port), no_auth=not endpoint.login)
     settings = ApplicationSettings(own, endpoint.names, endpoint.proxies, providers, specs=specs)
     made = application(database, master, settings)
+    directory.publish(payer_key(master))
     await _grant_everyone(made.identities)
     # It makes the first admin, who is who asks without a login.
     link = await web_sessions.first_admin_link(made.identities) or ""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
 from minicluster.database import state_directory
+from minicluster.instance.payers import KEY_FILE
 from restful.cli.errors import ServeError
 
 if TYPE_CHECKING:
@@ -35,6 +37,12 @@ class StateDirectory:
     def master_key(self) -> Path:
         """The key under all others."""
         return self.path / "master.key"
+
+    def publish(self, key: str) -> None:
+        """Write the public key by which this user's burst services verify who pays."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        with os.fdopen(os.open(self.path / KEY_FILE, flags, 0o600), "w") as file:
+            file.write(f"{key}\n")
 
 
 def default() -> Path:

@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker_config.formats import jobspec as formats
+from broker_config.formats.burst_names import BURSTABLE
 from broker_config.formats.errors import JobspecError
 from broker_config.formats.jobspec import set_at
 from minicluster.instance.errors import SubmitRefused
@@ -39,6 +40,7 @@ _FIELDS = {
     "/attributes/system/environment": "/environment",
     "/attributes/system/cwd": "/cwd",
     "/attributes/system/dependencies": "/dependencies",
+    "/attributes/system/burstable": "/burstable",
     "/attributes/system/shell/options/output/stdout/path": "/output/stdout",
     "/attributes/system/shell/options/output/stderr/path": "/output/stderr",
     "/attributes/system/shell/options": "/shell_options",
@@ -59,6 +61,8 @@ def request_of(submission: Submission, base: Base) -> JobRequest:
     words = tuple(given.command or ())
     command = ("script", *words) if given.script is not None else words
     system: JSON = {"bank": given.bank} if given.bank else {}
+    if given.burstable:
+        system[BURSTABLE] = given.burstable
     if given.input is not None:
         system["files"] = {_INPUT: {"mode": 0o100600, "data": given.input, "encoding": "utf-8"}}
         command = ("/bin/sh", "-c", _WITH_INPUT, words[0], *words)

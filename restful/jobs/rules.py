@@ -6,6 +6,7 @@ refused until somebody has looked at it.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker_config.formats.jobspec import command_of, shell_options, system_of, user_of
@@ -20,7 +21,7 @@ USER_REFUSED = ("minicluster", "companion_of", "restart_of", "main", "task")
 """Keys of `attributes.user` by which the service, restarts and the scheduler know jobs."""
 SYSTEM_ALLOWED = (
     "duration", "environment", "cwd", "queue", "bank", "project", "job", "dependencies", "constraints",
-    "shell", "files",
+    "shell", "files", "burstable",
 )  # fmt: skip
 """Not among them: `exec` (test runs that run nothing), `alloc-bypass` (resources that others have)."""
 SHELL_ALLOWED = (
@@ -32,6 +33,7 @@ SHELL_ALLOWED = (
 """Not among them: `initrc` and `userrc` (files that the shell runs), `pty` (a server), `input` (files)."""
 PATHS = ("output.stdout.path", "output.stderr.path")
 """Options that are paths: below the working directory, unless the cluster allows others."""
+_PROVIDER = re.compile(r"[A-Za-z0-9.-]{1,63}")
 _TYPES = ("output.stdout.type", "output.stderr.type")
 
 
@@ -53,6 +55,10 @@ def problems(jobspec: Mapping[str, Any], rules: Rules) -> Iterator[FieldError]:
         if key not in SYSTEM_ALLOWED:
             allowed = ", ".join(SYSTEM_ALLOWED)
             yield _refused(f"/attributes/system/{_escaped(key)}", f"is not for users; allowed are {allowed}")
+    burstable = system.get("burstable", False)
+    is_name = isinstance(burstable, str) and _PROVIDER.fullmatch(burstable)
+    if not is_name and burstable not in (True, False):
+        yield FieldError("/attributes/system/burstable", "is true, false or the name of a provider")
     yield from _shell(jobspec, rules)
     yield from _files(system.get("files", {}))
     yield from _sizes(jobspec, rules.limits)

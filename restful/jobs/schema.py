@@ -5,9 +5,10 @@ The page's form, the commands' options and the OpenAPI document are made of it.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, StringConstraints, model_validator
 
 from broker_config.formats import durations
 from restful.request_model import RequestModel
@@ -40,6 +41,19 @@ TimeLimit = Annotated[
     BeforeValidator(_seconds, json_schema_input_type=float | str),
     Field(ge=0, le=MAX_DURATION, allow_inf_nan=False),
 ]
+
+
+_PROVIDER = re.compile(r"[A-Za-z0-9.-]{1,63}")
+
+
+def _burstable(value: Any) -> bool | str:
+    if isinstance(value, bool) or (isinstance(value, str) and _PROVIDER.fullmatch(value)):
+        return value
+    raise ValueError("is true, false or the name of a provider")
+
+
+Burstable = Annotated[bool | str, PlainValidator(_burstable, json_schema_input_type=bool | str)]
+"""Whether a job may burst, or at which provider alone."""
 
 
 class ElasticRange(RequestModel):
@@ -115,6 +129,11 @@ class Submission(RequestModel):
     )
     cwd: Word | None = Field(
         default=None, pattern="^/", description="The working directory, from /; none: the cluster's."
+    )
+    burstable: Burstable = Field(
+        default=False,
+        description="Whether it may run on nodes of another cluster that are made for it: true, or the name"
+        " of the only provider that may make them.",
     )
     elastic: ElasticRange | None = Field(default=None, description="A range of sizes.")
     output: Output | None = Field(default=None, description="Files for the output.")

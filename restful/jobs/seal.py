@@ -12,23 +12,27 @@ from __future__ import annotations
 
 import base64
 import copy
-import hashlib
 import hmac
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from broker_config.formats.jobspec import system_of, user_of
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from broker_config.formats.burst_names import BURSTABLE
+from broker_config.formats.jobspec import system_of
+from minicluster.instance import payers
+from minicluster.instance.payers import OURS, PAYER, digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 JSON = dict[str, Any]
 
-OURS = "minicluster"
 MARK = "request"
 RESTART_OF = "restart_of"
 _PREFIX = "mcr1"
 _PURPOSE = b"minicluster restful: owner mark 1"
+_PAYERS = b"minicluster restful: payers of bursts 1"
 
 
 class Mark(NamedTuple):
@@ -53,22 +57,38 @@ class SealedRequest(NamedTuple):
 
 
 class Seal:
-    """Makes and checks marks, with a key derived from the service's master key."""
+    """Makes and checks marks, with a key derived from the service's master key.
+
+    Burstable jobs also get who pays for them, signed with another key that is derived from it.
+    """
 
     def __init__(self, master: bytes) -> None:
         self._key = hmac.digest(master, _PURPOSE, "sha256")
+        self._payers = Ed25519PrivateKey.from_private_bytes(hmac.digest(master, _PAYERS, "sha256"))
 
-    def marked(self, jobspec: Mapping[str, Any], request: SealedRequest) -> JSON:
-        """Return the jobspec with the mark of a request."""
+    @property
+    def payer_key(self) -> str:
+        """The public key by which a burst service verifies who pays, in hexadecimal digits: no secret."""
+        return self._payers.public_key().public_bytes_raw().hex()
+
+    def marked(self, jobspec: Mapping[str, Any], request: SealedRequest, payer: str = "") -> JSON:
+        """Return the jobspec with the mark of a request; `payer` is the name of its user."""
         found = copy.deepcopy(dict(jobspec))
         user = found["attributes"].setdefault("user", {})
         ours = user.setdefault(OURS, {})
         ours[MARK] = str(Mark(request.row, self._code(jobspec, request)))
+        if payer and system_of(jobspec).get(BURSTABLE):
+            signature = self._payers.sign(payers.message(request.row, payer, jobspec))
+            ours[PAYER] = str(payers.PayerStatement(request.row, payer, signature))
         return found
 
     def proves(self, mark: Mark, jobspec: Mapping[str, Any], request: SealedRequest) -> bool:
-        """Return whether the mark was made here, for this request and this jobspec."""
-        return hmac.compare_digest(mark.code, self._code(jobspec, request))
+        """Return whether the mark was made here, for this request and this jobspec.
+
+        An instance may have filled in the queue of a job that had none, with its constraints.
+        """
+        possible = (jobspec, payers.without(jobspec, "queue", "constraints"))
+        return any(hmac.compare_digest(mark.code, self._code(each, request)) for each in possible)
 
     def _code(self, jobspec: Mapping[str, Any], request: SealedRequest) -> bytes:
         sealed = json.dumps([*request, digest(jobspec)], separators=(",", ":"))
@@ -94,29 +114,6 @@ def restart_of(attributes: Any) -> int | None:
     """Return the former id of a job that was started again, as its attributes have it; not proven."""
     old = _ours(attributes).get(RESTART_OF)
     return old if type(old) is int else None
-
-
-def digest(jobspec: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a jobspec's canonical JSON, in hex.
-
-    Left out are `attributes.user.minicluster` and `attributes.system.dependencies`: restarts change both.
-    Numbers count by their value: 60 and 60.0 are the same.
-    """
-    user = {key: value for key, value in user_of(jobspec).items() if key != OURS}
-    system = {key: value for key, value in system_of(jobspec).items() if key != "dependencies"}
-    parts = [jobspec.get("resources"), jobspec.get("tasks"), system, user]
-    text = json.dumps(_plain(parts), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value
 
 
 def _ours(attributes: Any) -> Mapping[str, Any]:

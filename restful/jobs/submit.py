@@ -156,7 +156,11 @@ class Submitter:
             new = [each for each in begun if each.row.id not in taken]
             marked = [
                 Resubmission(
-                    sealing.marked(order.jobspec, seal.SealedRequest(row.instance, row.user, row.id)),
+                    sealing.marked(
+                        order.jobspec,
+                        seal.SealedRequest(row.instance, row.user, row.id),
+                        order.principal.name,
+                    ),
                     order.urgency,
                 )
                 for order, row in new

@@ -15,8 +15,9 @@ from pydantic_core import to_json
 from broker_config.formats.errors import JobIdError
 from broker_config.formats.jobid import f58, parse
 from broker_config.formats.jobspec import redacted, user_of
+from minicluster.instance.payers import OURS
 from restful.errors import HttpProblem
-from restful.jobs.seal import MARK, OURS
+from restful.jobs.seal import MARK
 from restful.store import jobs
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from minicluster.kube_client.errors import KubernetesError
 from minicluster.kube_client.resources import MINICLUSTERS
 from minicluster.kube_client.watch import Watch
 from restful.cli import login_providers, server
-from restful.cli.application import ApplicationSettings, application
+from restful.cli.application import ApplicationSettings, application, payer_key
 from restful.cli.errors import ServeError
 from restful.cli.tls import CertificateFiles
 from restful.front.origins import HostNames
@@ -142,6 +142,7 @@ class _Replica:
             stack.push_async_callback(database.close)
             port = int(sock.getsockname()[1])
             made = application(database, master, self._of_application(port))
+            log.info("payerKeys of a burst service that knows its users: [%s]", payer_key(master))
             self._measurements.serve(made.services, made.identities)
             made.app.add_middleware(RequestLog, observe=self._measurements.answered)
             client = await stack.enter_async_context(self._client())

@@ -96,10 +96,12 @@ def _text(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
+_YES = {"true": True, "yes": True, "false": False, "no": False}
 LINE = FieldKind("line", str.strip)
 NUMBER = FieldKind("number", number)
 CHECKBOX = FieldKind("checkbox", lambda text: text == "on")
 WORDS = FieldKind("line", _words)
+YES_OR_NAME = FieldKind("line", lambda text: _YES.get(text.strip().lower(), text.strip()))
 
 
 def _kind(name: str, schema: JSON) -> FieldKind:
@@ -113,6 +115,8 @@ def _kind(name: str, schema: JSON) -> FieldKind:
             return WORDS if name == "command" else FieldKind("lines", _lines)
         case "object":
             return FieldKind("lines", _variables if _of_texts(schema) else _json)
+        case _ if name == "burstable":
+            return YES_OR_NAME
         case _:
             return FieldKind("lines", _text) if name in LONG_TEXTS else LINE
 

@@ -68,6 +68,15 @@ def test_what_the_fields_do_not_have_goes_as_a_jobspec(call: Call, cluster: Fake
     assert "shell" not in sent["jobspec"]["attributes"]["system"]
 
 
+@pytest.mark.parametrize(("words", "wish"), [(("--burstable",), True), (("--burst-to", "far"), "far")])
+def test_a_burstable_job_goes_by_its_fields(
+    call: Call, cluster: FakeCluster, words: tuple[str, ...], wish: object
+) -> None:
+    assert call("submit", "mc", *words, "-t", "1", "--quiet", "--", "true")[0] == 0
+    (sent,) = cluster.submitted
+    assert (sent["command"], sent["burstable"], sent["time_limit"]) == (["true"], wish, 60)
+
+
 def test_copies_go_with_one_request(call: Call, cluster: FakeCluster) -> None:
     code, out, err = call("submit", "mc", "--cc", "0-2", "--", "echo", "{cc}")
     assert (code, err) == (0, "")

@@ -9,8 +9,11 @@ import pytest
 
 from broker_config.formats import resource_set
 from burst.leads.layout import LeadLayout, of_resource_set
+from burst.leads.payer_keys import PayerKeys
 from burst.leads.waiting_jobs import WaitingJobs
+from minicluster.instance.jobspec import jobspec
 from minicluster.instance.records import JobRequest
+from restful.jobs.seal import Seal, SealedRequest
 
 if TYPE_CHECKING:
     from burst.planning.records import BurstableJob
@@ -77,3 +80,18 @@ def test_a_jobspec_is_read_once(instance: Instance, monkeypatch: pytest.MonkeyPa
     instance.jobs.cancel(job)
     instance.jobs.wait(job, 30)
     assert reader.read() == []
+
+
+def test_who_pays_is_the_user_of_the_restful_api_and_of_a_copy_the_account(instance: Instance) -> None:
+    seal = Seal(b"k" * 32)
+    request = JobRequest(
+        ("true",), environment={"PATH": os.defpath}, cwd="/", urgency=0, system={"burstable": True}
+    )
+    stated = seal.marked(jobspec(request), SealedRequest("i", "01U", "01ROW"), "ada")
+    forged = seal.marked(jobspec(request), SealedRequest("i", "01U", "01OTHER"), "bob")
+    forged["attributes"]["user"]["minicluster"]["payer"] += "A"
+    jobs = [instance.jobs.resubmit(spec, urgency=0) for spec in (stated, stated, forged)]
+    reader = WaitingJobs(instance, layout(instance), "default", PayerKeys([seal.payer_key]))
+    found = {each.job.id: each.job.user for each in reader.read()}
+    account = str(os.getuid())
+    assert [found[job] for job in jobs] == ["ada", account, account]

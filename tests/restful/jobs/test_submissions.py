@@ -100,6 +100,27 @@ def test_more_nodes_than_a_database_can_count_are_refused(count: int) -> None:
     assert refused.value.errors == (FieldError("/nodes", "the job needs more than 2147483647 nodes"),)
 
 
+@pytest.mark.parametrize(("given", "wish"), [(True, True), ("far", "far")])
+def test_a_burstable_job_is_one_at_the_instance(given: Any, wish: Any) -> None:
+    assert formats.system_of(built({"command": ["a"], "burstable": given}))["burstable"] == wish
+    assert "burstable" not in formats.system_of(built({"command": ["a"], "burstable": False}))
+
+
+@pytest.mark.parametrize(
+    ("value", "is_right"), [(True, True), (1, True), ("far", True), ("a b", False), ([], False)]
+)
+def test_a_jobspec_may_be_burstable(value: Any, is_right: bool) -> None:
+    given = spec()
+    given["attributes"]["system"]["burstable"] = value
+    if is_right:
+        assert formats.system_of(built({"jobspec": given}))["burstable"] == value
+        return
+    with pytest.raises(HttpProblem) as refused:
+        built({"jobspec": given})
+    path = "/jobspec/attributes/system/burstable"
+    assert refused.value.errors == (FieldError(path, "is true, false or the name of a provider"),)
+
+
 def test_output_below_the_working_directory_goes_into_files() -> None:
     found = formats.shell_options(built({"command": ["a"], "output": {"stdout": "out/a.txt"}}))
     assert found == {"output": {"stdout": {"type": "file", "path": "out/a.txt"}}}
@@ -134,6 +155,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "/environment",
         "the limit is 200",
     ),
+    "no provider": ({"command": ["a"], "burstable": "a b"}, "/burstable", "is true, false or the name"),
     "relative cwd": ({"command": ["a"], "cwd": "here"}, "/cwd", "pattern"),
     "absolute output": (
         {"command": ["a"], "output": {"stdout": "/etc/x"}},

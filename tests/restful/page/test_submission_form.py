@@ -35,7 +35,10 @@ def test_a_field_has_its_description_and_its_control() -> None:
             ("script", "jobspec", "input", "dependencies", "environment", "shell_options"), "lines"
         ),
         **dict.fromkeys(
-            ("command", "time_limit", "queue", "bank", "name", "cwd", "output.stdout", "output.stderr"),
+            (
+                *("command", "time_limit", "queue", "bank", "name", "cwd", "burstable"),
+                *("output.stdout", "output.stderr"),
+            ),
             "line",
         ),
     }
