@@ -21,8 +21,7 @@ from burst.ledger.ledger import BurstLedger
 from burst.ledger.schema import SCHEMA
 from burst.planner import BurstPlanner
 from burst.providers import plugins
-from minicluster.database import migrate, open_database
-from minicluster.instance.payers import KEY_FILE
+from minicluster.database import migrate, open_database, state_directory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -111,7 +110,7 @@ async def opened(parts: WorkplaceParts) -> AsyncIterator[Workplace]:
 def _payer_keys(parts: WorkplaceParts) -> list[str]:
     """Return the keys of RESTful APIs: those of the settings, and that of this user's own."""
     try:
-        own = [(parts.directory / KEY_FILE).read_text().strip()]
+        own = [(parts.directory / state_directory.PAYER_KEY).read_text().strip()]
     except OSError:
         own = []
     return [*parts.settings.settings.payer_keys, *own]

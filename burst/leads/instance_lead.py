@@ -52,6 +52,10 @@ class InstanceLead:
         self._now = now
         self._absent: dict[tuple[str, int], float] = {}
         """Since when a rank of a slot has not been there, as far as it was seen here."""
+        self._returned: set[tuple[str, int]] = set()
+        """Ranks that are there again: what tried them before counts no longer."""
+        self._outdated: dict[tuple[str, int], int] = {}
+        """The last job that tried a rank before it was away."""
 
     async def view(self, slot: str, label: str) -> SlotView:
         """Return what it reports of a slot."""
@@ -100,7 +104,7 @@ class InstanceLead:
             started=started.get(slot, False),
             pending=frozenset(pending),
             running=frozenset(running),
-            probes=self._probes(label, ranks),
+            probes=self._probes(slot, label),
         )
 
     def _unresponsive(self, slot: str, there: frozenset[int]) -> dict[int, float]:
@@ -108,7 +112,8 @@ class InstanceLead:
         now = self._now()
         for rank in range(self._slots[slot].size):
             if rank in there:
-                self._absent.pop((slot, rank), None)
+                if self._absent.pop((slot, rank), None) is not None:
+                    self._returned.add((slot, rank))
             else:
                 self._absent.setdefault((slot, rank), now)
         return {rank: since for (name, rank), since in self._absent.items() if name == slot}
@@ -118,13 +123,18 @@ class InstanceLead:
         waiting = JobFilter(states=JobState.PENDING, queue=slot)
         return [job.id for job in self._instance.jobs.find(waiting, limit=0) if not _tries(job, label)]
 
-    def _probes(self, label: str, ranks: SlotRanks) -> dict[int, ProbeResult]:
-        """Return what came of the jobs that tried ranks, of each the latest one."""
+    def _probes(self, slot: str, label: str) -> dict[int, ProbeResult]:
+        """Return what came of the jobs that tried ranks, of each the latest one since the rank is there."""
         found: dict[int, ProbeResult] = {}
+        ranks = self._slots[slot]
         for rank in range(ranks.size):
             named = JobFilter(name=_probe_name(label, rank))
             for job in self._instance.jobs.find(named, limit=1):
-                found[rank] = _result(job, ranks)
+                if (slot, rank) in self._returned:
+                    self._outdated[slot, rank] = job.id
+                if job.id > self._outdated.get((slot, rank), 0):
+                    found[rank] = _result(job, ranks)
+            self._returned.discard((slot, rank))
         return found
 
     def _probe(self, slot: str, label: str, wanted: tuple[int, ...]) -> None:
@@ -134,7 +144,7 @@ class InstanceLead:
         for text in drained:
             if mine := ranks.within(text) & set(wanted):
                 self._instance.nodes.undrain(ranks.encode(mine))
-        untried = set(wanted) - self._probes(label, ranks).keys()
+        untried = set(wanted) - self._probes(slot, label).keys()
         if untried:
             for job in self._waiting(slot, label):
                 self._move(job, self._home)

@@ -134,8 +134,30 @@ def _active(life: Life) -> Iterator[BurstStep]:
     if unmoved := [each.job for each in life.jobs if each.moved_at is None and not each.outcome]:
         yield steps.Assign(tuple(unmoved))
     if not slot.started:
-        yield steps.OpenQueue()
+        yield from _closed(life, slot)
     yield from _idle(life, slot)
+
+
+def _closed(life: Life, slot: SlotView) -> Iterator[BurstStep]:
+    """Yield what starts the queue of an active burst, which the lead closes once ranks are gone."""
+    if missing := life.ranks - slot.online:
+        span = durations.encode(life.timeouts.lost)
+        since = min(
+            (slot.unresponsive[rank] for rank in missing & slot.unresponsive.keys()), default=life.now
+        )
+        if life.now - since >= life.timeouts.lost:
+            reason = f"ranks {idset.encode(missing)} did not come back in {span}"
+            yield steps.Enter(BurstState.DRAINING, BurstOutcome.FAILED, reason)
+        yield steps.Wait(f"ranks {idset.encode(missing)} are gone: its queue is closed")
+    for rank in sorted(life.ranks & slot.probes.keys()):
+        if error := slot.probes[rank].error:
+            reason = f"jobs do not run on rank {rank}: {error}"
+            yield steps.Enter(BurstState.DRAINING, BurstOutcome.FAILED, reason)
+    if untried := life.ranks - slot.probes.keys():
+        yield steps.Probe(tuple(sorted(untried)))
+    if not all(slot.probes[rank].done for rank in life.ranks):
+        yield steps.Wait("jobs that try the ranks have not ended")
+    yield steps.OpenQueue()
 
 
 def _idle(life: Life, slot: SlotView) -> Iterator[BurstStep]:

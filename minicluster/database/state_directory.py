@@ -9,6 +9,8 @@ from pathlib import Path
 from minicluster.database.errors import StateDirectoryUnusable
 
 NAME = "minicluster"
+PAYER_KEY = "rest-api-payers.pub"
+"""The file in which `minicluster serve` leaves a public key for burst services of the same user."""
 
 
 def default() -> Path:

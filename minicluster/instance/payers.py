@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 OURS = "minicluster"
 PAYER = "payer"
-KEY_FILE = "rest-api-payers.pub"
-"""The name of the file with the public key, in the state directory of `minicluster serve`."""
 _PREFIX = "mcp1"
 _PURPOSE = "minicluster: payer of a burst 1"
 _SIGNATURE_BYTES = 64

@@ -20,6 +20,7 @@ from minicluster.broker_link import burst_ranks, queues
 from minicluster.broker_link.errors import Refused
 from minicluster.broker_link.link_loop import LinkLoop
 from minicluster.lead_server import status
+from minicluster.lead_server.slot_queues import SlotQueues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,6 +70,7 @@ class Follower(threading.Thread):
         self._eager = False
         self._hosts: list[str] = []
         self._burst_ranks = burst_ranks.BurstRanksReader()
+        self._slots = SlotQueues()
 
     def wake(self) -> None:
         """Have a newer sample made."""
@@ -84,6 +86,7 @@ class Follower(threading.Thread):
 
     def _follow(self, link: LeadLink) -> None:
         self._forget()
+        self._slots.follow(link)
         link.stream("groups.get", {"name": "broker.online"}, self._take_online)
         link.stream("state-machine.monitor", {}, self._take_state)
         static = _static(link)
@@ -91,6 +94,7 @@ class Follower(threading.Thread):
         while not self._loop.closed:
             began = time.monotonic()
             self._loop.wanted.clear()
+            self._slots.close_lost(link)
             self._snapshot.begin()
             try:
                 self._snapshot.publish({**static, **self._sample(link)})
@@ -98,7 +102,7 @@ class Follower(threading.Thread):
                 if error.errnum != errno.ETIMEDOUT:
                     raise  # else the broker is busy: the last status stays
             pause = EAGER_POLL_INTERVAL if self._eager else POLL_INTERVAL
-            self._wait(link, began, pause if self._snapshot.watched else _IDLE)
+            self._wait(link, began, pause if self._snapshot.watched else self._slots.pause(_IDLE))
 
     def _forget(self) -> None:
         """Reset the state for a new link, behind which may be another broker."""
@@ -175,6 +179,7 @@ class Follower(threading.Thread):
         if answer is not None:
             # Brokers that leave when the instance ends are not lost.
             self._online = self._online if self._over else answer["members"]
+            self._slots.see(self._online)
             self._loop.wanted.set()
 
     def _take_state(self, answer: JSON | None, _refusal: Refused | None) -> None:

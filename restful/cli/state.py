@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
 from minicluster.database import state_directory
-from minicluster.instance.payers import KEY_FILE
 from restful.cli.errors import ServeError
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class StateDirectory:
     def publish(self, key: str) -> None:
         """Write the public key by which this user's burst services verify who pays."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-        with os.fdopen(os.open(self.path / KEY_FILE, flags, 0o600), "w") as file:
+        with os.fdopen(os.open(self.path / state_directory.PAYER_KEY, flags, 0o600), "w") as file:
             file.write(f"{key}\n")
 
 

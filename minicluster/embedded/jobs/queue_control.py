@@ -27,9 +27,11 @@ class QueueControl:
         return {"queues": self._parts.queues.names()}
 
     def config(self, _request: RpcRequest) -> JSON:
-        """config.get: the tables about queues alone."""
+        """config.get: the tables about queues alone, and what is managed of bursts."""
         config = self._parts.config
-        return {table: config[table] for table in ("policy", "queues") if table in config}
+        found: JSON = {table: config[table] for table in ("policy", "queues") if table in config}
+        bursting = config.get("minicluster", {}).get("bursting")
+        return found if bursting is None else {**found, "minicluster": {"bursting": bursting}}
 
     def status(self, request: RpcRequest) -> JSON:
         """job-manager.queue-status."""

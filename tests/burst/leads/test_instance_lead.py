@@ -235,3 +235,13 @@ def test_a_lead_that_is_gone_is_away(laboratory: Laboratory) -> None:
     ):
         with pytest.raises(LeadAway):
             run(call)
+
+
+def test_a_rank_that_was_away_is_tried_anew(instance: Instance, label: str) -> None:
+    """What had tried it before counts no longer."""
+    lead = lead_of(instance)
+    assert tried(lead, label).probes == {0: ProbeResult(done=True)}
+    lead._unresponsive("burst-0", frozenset())
+    assert view(lead, label).probes == {}
+    assert view(lead, label).probes == {}
+    assert tried(lead, label).probes == {0: ProbeResult(done=True)}

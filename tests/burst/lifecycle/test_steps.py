@@ -153,6 +153,23 @@ STAYED = replace(WAITING, outcome="it runs here")
         ),
         (life(S.ACTIVE, slot=OPEN, jobs=(WAITING, STAYED, MOVED)), steps.Assign((7,))),
         (life(S.ACTIVE, slot=UP, jobs=(MOVED, STAYED)), steps.OpenQueue()),
+        (
+            life(S.ACTIVE, slot=replace(UP, online=frozenset({0}), unresponsive={1: NOW - 59})),
+            steps.Wait("ranks 1 are gone: its queue is closed"),
+        ),
+        (
+            life(S.ACTIVE, slot=replace(UP, online=frozenset({0}), unresponsive={1: NOW - 60})),
+            failed("ranks 1 did not come back in 1m", S.DRAINING),
+        ),
+        (life(S.ACTIVE, slot=replace(UP, probes={0: ProbeResult(True)})), steps.Probe((1,))),
+        (
+            life(S.ACTIVE, slot=replace(UP, probes={**DONE, 1: ProbeResult(False)})),
+            steps.Wait("jobs that try the ranks have not ended"),
+        ),
+        (
+            life(S.ACTIVE, slot=replace(UP, probes={**DONE, 1: ProbeResult(True, "no such user")})),
+            failed("jobs do not run on rank 1: no such user", S.DRAINING),
+        ),
         (life(S.ACTIVE, slot=OPEN, jobs=(MOVED,)), steps.NoteIdle(NOW)),
         (life(S.ACTIVE, slot=OPEN, idle_since=NOW - 1), steps.Wait("it has nothing to do")),
         (
