@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     """Takes a provider's name, one of CALLS, and its code."""
 
 T = TypeVar("T")
-CALLS = ("create", "get", "delete", "owned", "problems")
+CALLS = ("create", "get", "broker_problem", "delete", "owned", "problems")
 OK = "ok"
 ERROR = "error"
 """The code of an exception that no provider should raise, as of a connection that was lost."""
@@ -62,6 +62,10 @@ class CountedProvider:
     def get(self, key: ResourceKey, wanted: WantedBurst) -> ResourceReport:
         """Return the status of a resource."""
         return self._counted("get", lambda: self._provider.get(key, wanted))
+
+    def broker_problem(self, wanted: WantedBurst) -> str:
+        """Return what a broker wrote about why it has not joined."""
+        return self._counted("broker_problem", lambda: self._provider.broker_problem(wanted))
 
     def delete(self, key: ResourceKey, wanted: WantedBurst) -> None:
         """Begin to delete a resource."""
