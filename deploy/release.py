@@ -4,10 +4,11 @@ minicluster-VERSION.tar.gz                            the source distribution
 minicluster-VERSION-py3-none-any.whl                  the wheel, built from that
 minicluster-operator-VERSION.tgz                      the operator's chart
 minicluster-rest-VERSION.tgz                          the RESTful API's chart
+minicluster-burst-VERSION.tgz                         the burst service's chart
 minicluster-operator-image-VERSION-MACHINE.tar, …     the images as OCI archives, where they can be built here
 SHA256SUMS                                            of these files; `sha256sum --check` reads it
 
-Two runs on one commit make the same first four. Nothing is handed out under a version that CHANGELOG.md does
+Two runs on one commit make the same first five. Nothing is handed out under a version that CHANGELOG.md does
 not describe, nor what is in no commit, unless `--anyway` asks for it.
 """
 

@@ -19,7 +19,8 @@ from tests.devcluster.lookup import HELM, locate
 HERE = Path(__file__).resolve().parent
 CHART = HERE / "helm" / "minicluster-operator"
 REST_CHART = HERE / "helm" / "minicluster-rest"
-CHARTS = (CHART, REST_CHART)
+BURST_CHART = HERE / "helm" / "minicluster-burst"
+CHARTS = (CHART, REST_CHART, BURST_CHART)
 NAMESPACE = "minicluster-system"
 # Marks of Helm, untrue of what kubectl applies.
 MARKS = re.compile(

@@ -11,7 +11,8 @@ from tests.manifests import documents
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy" / "helm" / "minicluster-operator"
 REST_CHART = ROOT / "deploy" / "helm" / "minicluster-rest"
-CHARTS = (CHART, REST_CHART)
+BURST_CHART = ROOT / "deploy" / "helm" / "minicluster-burst"
+CHARTS = (CHART, REST_CHART, BURST_CHART)
 CONTAINERS = ROOT / "containers"
 INSTALL = ROOT / "deploy" / "manifests" / "install.yaml"
 NAMESPACED = ROOT / "deploy" / "manifests" / "namespaced.yaml"

@@ -12,9 +12,14 @@ from tests.deploy.files import CONTAINERS, ROOT, instructions, project, the
 
 OPERATOR = CONTAINERS / "Dockerfile.operator"
 REST_API = CONTAINERS / "Dockerfile.rest-api"
+BURST_SERVICE = CONTAINERS / "Dockerfile.burst-service"
 VIEW = CONTAINERS / "Dockerfile.flux-view"
-OF_PROJECT = pytest.mark.parametrize("dockerfile", [OPERATOR, REST_API], ids=lambda path: path.suffix)
-ALL = pytest.mark.parametrize("dockerfile", [OPERATOR, REST_API, VIEW], ids=lambda path: path.suffix)
+OF_PROJECT = pytest.mark.parametrize(
+    "dockerfile", [OPERATOR, REST_API, BURST_SERVICE], ids=lambda path: path.suffix
+)
+ALL = pytest.mark.parametrize(
+    "dockerfile", [OPERATOR, REST_API, BURST_SERVICE, VIEW], ids=lambda path: path.suffix
+)
 PATHS = ("/etc/passwd", "/etc/group")
 """What the last stage's steps write to."""
 FIRST = "FROM ${PYTHON} AS packages\n"
@@ -92,9 +97,10 @@ def test_the_user_and_the_group_have_a_name(dockerfile: Path, tmp_path: Path) ->
     assert names == [["minicluster", "65532"]] * 2
 
 
-def test_the_service_begins_with_the_stages_of_the_operator() -> None:
-    """Word for word: a builder finds them made, and both images have these layers."""
-    texts = [path.read_text().partition(FIRST)[2] for path in (OPERATOR, REST_API)]
+@pytest.mark.parametrize("service", [REST_API, BURST_SERVICE], ids=lambda path: path.suffix)
+def test_a_service_begins_with_the_stages_of_the_operator(service: Path) -> None:
+    """Word for word: a builder finds them made, and all images have these layers."""
+    texts = [path.read_text().partition(FIRST)[2] for path in (OPERATOR, service)]
     common = texts[0].partition(LAST)[0]
     assert common.count("\nFROM ") == 1
     assert texts[1].startswith(common)
@@ -123,8 +129,10 @@ def test_the_readme_builds_each_dockerfile_with_the_version_of_the_project() -> 
             "-f containers/Dockerfile.operator ",
             "-f containers/Dockerfile.flux-view ",
             "-f containers/Dockerfile.rest-api ",
+            "-f containers/Dockerfile.burst-service ",
             f"minicluster-operator:{project()['version']}",
             f"minicluster-rest:{project()['version']}",
+            f"minicluster-burst:{project()['version']}",
             "make images",
         )
         if text not in readme

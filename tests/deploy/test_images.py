@@ -15,14 +15,15 @@ from tests.devcluster import ComponentError, builder, image_store, shipped_image
 from tests.devcluster.archives import Archive
 from tests.devcluster.builder import Builder
 from tests.devcluster.images import locked
-from tests.devcluster.shipped_images import OPERATOR_FILE, REST_API_FILE
+from tests.devcluster.shipped_images import BURST_SERVICE_FILE, OPERATOR_FILE, REST_API_FILE
 
 pytestmark = pytest.mark.timeout(1800)  # the first time: packages are downloaded
 MEGABYTE = 10**6
 SBOM = "/opt/minicluster/share/sbom.cdx.json"
 AGAIN = "localhost/built-again"
-BOTH = pytest.mark.parametrize("number", [0, 2], ids=["operator", "rest-api"])
+BOTH = pytest.mark.parametrize("number", [0, 2, 3], ids=["operator", "rest-api", "burst-service"])
 """The images that have this project: where they are among all."""
+BURST_IMPORTS = "import asyncpg, aiosqlite, burst.kubernetes.process; print('complete')"
 IMPORTS = "import asyncpg, restful.app, restful.page.routes, uvloop; print('complete')"
 
 
@@ -59,7 +60,13 @@ def test_the_service_starts_in_its_own_image(opened: Builder, rest_api: Archive)
     assert opened.execute(rest_api.name, "python3", "-c", IMPORTS) == "complete"
 
 
-@pytest.mark.parametrize("number", [0, 1, 2], ids=["operator", "view", "rest-api"])
+def test_the_burst_service_starts_in_its_own_image(opened: Builder, shipped: list[Archive]) -> None:
+    name = shipped[3].name
+    assert "minicluster burst-service" in opened.execute(name, "minicluster", "burst-service", "--help")
+    assert opened.execute(name, "python3", "-c", BURST_IMPORTS) == "complete"
+
+
+@pytest.mark.parametrize("number", range(4), ids=["operator", "view", "rest-api", "burst-service"])
 def test_an_image_runs_as_a_user_that_is_a_number_and_not_root(shipped: list[Archive], number: int) -> None:
     assert shipped[number].config()["config"]["User"] == "65532:65532"
 
@@ -106,8 +113,8 @@ def layers(opened: Builder, name: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("number", "title"),
-    [(0, "minicluster-operator"), (2, "minicluster-rest")],
-    ids=["operator", "rest-api"],
+    [(0, "minicluster-operator"), (2, "minicluster-rest"), (3, "minicluster-burst")],
+    ids=["operator", "rest-api", "burst-service"],
 )
 def test_an_image_is_labelled(shipped: list[Archive], number: int, title: str) -> None:
     labels = shipped[number].config()["config"]["Labels"]
@@ -133,8 +140,8 @@ def pinned(lock: str, line_end: str = "") -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("number", "lock", "package"),
-    [(0, "runtime.txt", "kubernetes"), (2, "rest.txt", "asyncpg")],
-    ids=["operator", "rest-api"],
+    [(0, "runtime.txt", "kubernetes"), (2, "rest.txt", "asyncpg"), (3, "burst.txt", "aiosqlite")],
+    ids=["operator", "rest-api", "burst-service"],
 )
 def test_the_list_of_packages_has_what_is_locked_and_minicluster(
     opened: Builder, shipped: list[Archive], number: int, lock: str, package: str
@@ -153,7 +160,7 @@ def test_the_list_of_packages_has_what_is_locked_and_minicluster(
     )
 
 
-@pytest.mark.parametrize("lock", ["runtime.txt", "rest.txt", "image-build.txt"])
+@pytest.mark.parametrize("lock", ["runtime.txt", "rest.txt", "burst.txt", "image-build.txt"])
 def test_an_image_is_made_of_the_versions_that_are_tested(lock: str) -> None:
     """`make lock` writes them together; what no other lock has is a tool of the build alone."""
     tested = pinned("lock.txt")
@@ -162,13 +169,15 @@ def test_an_image_is_made_of_the_versions_that_are_tested(lock: str) -> None:
 
 def test_minicluster_needs_nothing_that_is_not_tested() -> None:
     assert pinned("runtime.txt").items() <= pinned("rest.txt").items() <= pinned("lock.txt").items()
+    assert pinned("runtime.txt").items() <= pinned("burst.txt").items() <= pinned("lock.txt").items()
 
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files with other times and modes, as in another checkout: no step that copies them is known."""
     folder = tmp_path_factory.mktemp("checkout")
-    for file in shipped_images.sources(REST_API_FILE):  # the other image is made of fewer
+    made_of = {*shipped_images.sources(REST_API_FILE), *shipped_images.sources(BURST_SERVICE_FILE)}
+    for file in made_of:  # the operator's image is made of fewer
         copy = folder / file.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)
@@ -178,7 +187,9 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("number", "dockerfile"), [(0, OPERATOR_FILE), (2, REST_API_FILE)], ids=["operator", "rest-api"]
+    ("number", "dockerfile"),
+    [(0, OPERATOR_FILE), (2, REST_API_FILE), (3, BURST_SERVICE_FILE)],
+    ids=["operator", "rest-api", "burst-service"],
 )
 def test_a_second_build_has_the_same_layers(
     opened: Builder, shipped: list[Archive], copied: Path, number: int, dockerfile: Path

@@ -3,6 +3,7 @@
 localhost/minicluster-operator:VERSION   Dockerfile.operator; nodes also know it by its name in the registry
 localhost/flux-view:built                Dockerfile.flux-view, with the embedded instance in place of Flux
 localhost/minicluster-rest:VERSION       Dockerfile.rest-api; nodes also know it by its name in the registry
+localhost/minicluster-burst:VERSION      Dockerfile.burst-service; the same
 
 The Dockerfiles are built as they are. Only the images that they begin with are ours, by their own arguments:
 a base of Debian's packages, and one in which `micromamba` finds its packages installed.
@@ -28,8 +29,11 @@ OPERATOR = "localhost/minicluster-operator"
 IN_REGISTRY = "ghcr.io/flux-framework/minicluster-operator"
 REST_API = "localhost/minicluster-rest"
 REST_API_IN_REGISTRY = "ghcr.io/flux-framework/minicluster-rest"
+BURST_SERVICE = "localhost/minicluster-burst"
+BURST_SERVICE_IN_REGISTRY = "ghcr.io/flux-framework/minicluster-burst"
 OPERATOR_FILE = CONTAINERS / "Dockerfile.operator"
 REST_API_FILE = CONTAINERS / "Dockerfile.rest-api"
+BURST_SERVICE_FILE = CONTAINERS / "Dockerfile.burst-service"
 VIEW = "localhost/flux-view:built"
 PACKAGES = "localhost/micromamba:embedded"
 MICROMAMBA = b"""\
@@ -64,13 +68,13 @@ class Recipe:
 
 
 def build(environ: Mapping[str, str] = os.environ) -> list[Archive]:
-    """Return the images of operator, view and RESTful API; what has changed since the last time is built now.
+    """Return the images of operator, view, RESTful API and burst service; what has changed since the last time is built now.
 
     Raises MissingProgramsError where they cannot be built.
     """
     builder.require(environ)
     folder, start = image_store.folder(environ), packages()
-    recipes = operator(), view(start), rest_api()
+    recipes = operator(), view(start), rest_api(), burst_service()
     found = [recipe.archive(folder) for recipe in recipes]
     if not all(each.file.exists() for each in found):
         with locked(folder / "builder"), builder.opened(folder / "builder", environ) as opened:
@@ -90,6 +94,11 @@ def operator() -> Recipe:
 def rest_api() -> Recipe:
     """Return how the RESTful API's image is built: most of its steps are those of the operator's."""
     return of_project(REST_API_FILE, REST_API, REST_API_IN_REGISTRY)
+
+
+def burst_service() -> Recipe:
+    """Return how the burst service's image is built, in the same way."""
+    return of_project(BURST_SERVICE_FILE, BURST_SERVICE, BURST_SERVICE_IN_REGISTRY)
 
 
 def of_project(dockerfile: Path, name: str, in_registry: str) -> Recipe:

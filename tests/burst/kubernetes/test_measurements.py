@@ -112,7 +112,7 @@ def test_each_state_is_measured_when_it_is_left() -> None:
             assert count == (None if state is BurstState.DELETED else 1)
         active = world.value(f"{measurements.STATE_SECONDS}_sum", state="active")
         assert active is not None
-        assert active >= 30  # the job's
+        assert active >= 20  # its job has begun here meanwhile, and it had nothing to do for so long
 
     measured(scenario)
 
