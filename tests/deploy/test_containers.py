@@ -14,12 +14,9 @@ OPERATOR = CONTAINERS / "Dockerfile.operator"
 REST_API = CONTAINERS / "Dockerfile.rest-api"
 BURST_SERVICE = CONTAINERS / "Dockerfile.burst-service"
 VIEW = CONTAINERS / "Dockerfile.flux-view"
-OF_PROJECT = pytest.mark.parametrize(
-    "dockerfile", [OPERATOR, REST_API, BURST_SERVICE], ids=lambda path: path.suffix
-)
-ALL = pytest.mark.parametrize(
-    "dockerfile", [OPERATOR, REST_API, BURST_SERVICE, VIEW], ids=lambda path: path.suffix
-)
+WITH_PROJECT = [OPERATOR, REST_API, BURST_SERVICE]
+OF_PROJECT = pytest.mark.parametrize("dockerfile", WITH_PROJECT, ids=lambda path: path.suffix)
+ALL = pytest.mark.parametrize("dockerfile", [*WITH_PROJECT, VIEW], ids=lambda path: path.suffix)
 PATHS = ("/etc/passwd", "/etc/group")
 """What the last stage's steps write to."""
 FIRST = "FROM ${PYTHON} AS packages\n"

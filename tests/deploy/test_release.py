@@ -30,7 +30,7 @@ with tarfile.open(folder / (chart + "-{VERSION}.tgz"), "w:gz") as package:
 """
 """Stands for helm, which also gives the files of a package the present time."""
 PYTHON = [f"minicluster-{VERSION}.tar.gz", f"minicluster-{VERSION}-py3-none-any.whl"]
-CHARTS = ("minicluster-operator", "minicluster-rest")
+CHARTS = ("minicluster-operator", "minicluster-rest", "minicluster-burst")
 
 
 @pytest.fixture(scope="module")

@@ -68,7 +68,7 @@ class Recipe:
 
 
 def build(environ: Mapping[str, str] = os.environ) -> list[Archive]:
-    """Return the images of operator, view, RESTful API and burst service; what has changed since the last time is built now.
+    """Return the images of operator, view, RESTful API and burst service; what has changed is built now.
 
     Raises MissingProgramsError where they cannot be built.
     """

@@ -1,0 +1,51 @@
+"""The burst service's chart as texts: what it has of the code is the same there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from burst.kubernetes.settings import SERVICE
+from minicluster.lead_client.purpose_keys import BURST, secret_name
+from minicluster.plan.constants import APPLICATION, BURST_APPLICATION, LEAD_API_PORT, Component
+from tests.deploy.files import BURST_CHART, ROOT
+
+TEMPLATES = {path.name: path.read_text() for path in sorted((BURST_CHART / "templates").iterdir())}
+KUBECONFIGS = "/etc/minicluster-burst/kubeconfigs/"
+
+
+def test_the_pods_have_the_label_that_miniclusters_admit() -> None:
+    assert f"app.kubernetes.io/name: {BURST_APPLICATION}\n" in TEMPLATES["_names.tpl"]
+
+
+def test_the_policy_lets_it_out_to_leads() -> None:
+    for text in (
+        f"port: {LEAD_API_PORT}\n",
+        f"app.kubernetes.io/name: {APPLICATION}\n",
+        f"app.kubernetes.io/component: {Component.BROKER}\n",
+    ):
+        assert text in TEMPLATES["networkpolicy.yaml"]
+
+
+def test_the_secret_is_the_one_that_the_operator_writes() -> None:
+    assert f"resourceNames: [{secret_name(BURST)}]" in TEMPLATES["rbac.yaml"]
+    assert (
+        f"--tokens-secret={{{{ .Release.Namespace }}}}/{secret_name(BURST)}" in TEMPLATES["deployment.yaml"]
+    )
+    assert secret_name(BURST) == SERVICE
+
+
+@pytest.mark.parametrize(
+    "path",
+    [BURST_CHART / "README.md", BURST_CHART / "values.yaml", ROOT / "docs" / "burst-service.md"],
+    ids=lambda path: path.name,
+)
+def test_the_path_of_kubeconfigs_is_written_as_it_is(path: Path) -> None:
+    assert f"mountPath: {KUBECONFIGS}{{{{ .name }}}}" in TEMPLATES["deployment.yaml"]
+    assert set(re.findall(r"/etc/\S+/kubeconfigs/", path.read_text())) == {KUBECONFIGS}
+
+
+def test_the_readme_has_the_values_that_are_needed() -> None:
+    readme = (BURST_CHART / "README.md").read_text()
+    assert re.findall(r'fail "(\w+) is needed', TEMPLATES["_checks.tpl"]) == ["settings"]
+    assert "`settings`" in readme
