@@ -1,0 +1,147 @@
+"""The burst service's chart beside the operator's: jobs of a MiniCluster run in pods of another cluster."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from broker_config.formats import jobid
+from minicluster.instance.records import Job, JobFilter
+from tests.devcluster import ControlPlane, Options, cluster, until
+from tests.devcluster.release import NAMESPACE, Release
+from tests.kubernetes import burst_release, inventory, script_pods
+from tests.kubernetes.burst_release import KUBECONFIG, BurstRelease
+from tests.kubernetes.command_line import CommandLine
+from tests.kubernetes.kept_instance import KeptInstance
+from tests.kubernetes.live import SECONDS, Live
+
+pytestmark = pytest.mark.timeout(900)
+FLUX = {
+    "container": {"disable": True},
+    "bursting": {"clusters": [{"name": "burst-0", "size": 2, "cores": 2}]},
+}
+BURSTING = {
+    "dryRun": False,
+    "expose": "nodePort",
+    "providers": ["research"],
+    "idleSeconds": 3,
+    "verifySeconds": 3,
+    "drainTimeoutSeconds": 60,
+}
+SMALL = {"resources": {"limits": {"cpu": "1"}}}
+JOBS = ((1, 2), (1, 2), (2, 2), (2, 4))
+"""Nodes and tasks, a core each: the only node here has one core, so none of them fits here."""
+
+
+@pytest.fixture
+def far(release: Release, nodes: ControlPlane) -> Iterator[ControlPlane]:
+    """Another cluster, with two nodes; the networks of the two route to each other."""
+    with cluster(Options(nodes=2)) as plane:
+        nodes.reach(plane)
+        yield plane
+        nodes.part(plane)
+
+
+@pytest.fixture
+def far_space(far: ControlPlane) -> Iterator[str]:
+    """A namespace there."""
+    with script_pods.space(far.api) as name:
+        yield name
+
+
+@pytest.fixture
+def service(
+    release: Release,
+    nodes: ControlPlane,
+    far: ControlPlane,
+    far_space: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[BurstRelease]:
+    """The chart, with a provider in the other cluster."""
+    settings = {
+        "kubeconfig": KUBECONFIG,
+        "namespace": far_space,
+        "offers": [{"machine": "small", "cores": 2, "requests": {"cpu": "500m"}}],
+    }
+    provider = {"name": "research", "kind": "kubernetes", "settings": settings}
+    with burst_release.prepared(nodes, far, tmp_path_factory.mktemp("burst")) as found:
+        found.install({"providers": [provider]}, far)
+        yield found
+
+
+def submitted(user: CommandLine, *words: object) -> int:
+    """Submit a job; return its id."""
+    done = user("submit", "mc", *words, "--", "sh", "-c", "hostname; sleep 2")
+    assert done.returncode == 0, done.stderr
+    return jobid.parse(done.stdout.strip())
+
+
+def ended(instance: KeptInstance, id_: int) -> Job:
+    """Wait until a job has ended, and return it."""
+
+    def poll() -> Job | None:
+        found = instance.ask(lambda connected: connected.jobs.get(id_))
+        return found if found.t_inactive else None
+
+    found = until(poll, f"the end of job {id_}", SECONDS)
+    assert found is not None
+    return found
+
+
+def printed(instance: KeptInstance, id_: int) -> list[str]:
+    """Return what a job has printed: the name of a pod by each task."""
+    chunks = instance.ask(lambda connected: list(connected.jobs.output(id_)))
+    return b"".join(each.data for each in chunks).decode().split()
+
+
+def shown(live: Live) -> list[dict[str, Any]]:
+    """Return the bursts in the MiniCluster's status."""
+    found: list[dict[str, Any]] = live.status.get("bursts") or []
+    return found
+
+
+def named(plane: ControlPlane, part: str) -> set[str]:
+    """Return what there is in a cluster, of all kinds, with this in its name."""
+    return {each for each in inventory.of(plane.api) if part in each}
+
+
+def test_jobs_run_in_another_cluster_once_each_though_the_service_is_killed_amid_it(
+    service: BurstRelease, minicluster: CommandLine, live: Live, nodes: ControlPlane, far: ControlPlane
+) -> None:
+    before = inventory.of(far.api)
+    live.create(container=SMALL, size=1, flux=FLUX, bursting=BURSTING).joined(1)
+    begin = time.monotonic()
+    ids = [
+        submitted(minicluster, "--burstable", "-N", count, "-n", tasks, "-t", "2m") for count, tasks in JOBS
+    ]
+    instance = KeptInstance(nodes.kubeconfig, live.namespace, live.name)
+    try:
+        until(lambda: shown(live) and named(far, "mcb-"), "the burst to be made", SECONDS)
+        killed = service.kill()
+        jobs = [ended(instance, each) for each in ids]
+        ran = time.monotonic() - begin
+        until(lambda: not shown(live) and not named(far, "mcb-"), "the burst to be deleted", SECONDS)
+        until(lambda: not named(nodes, "-bursts-"), "the exposure to be taken back", SECONDS)
+    except TimeoutError as error:
+        raise AssertionError(f"{error}: {service.picture()}") from error
+    gone = time.monotonic() - begin
+
+    assert [each.returncode for each in jobs] == [0] * len(JOBS)
+    hosts = set()
+    for job, (count, tasks) in zip(jobs, JOBS, strict=True):
+        names = printed(instance, job.id)
+        assert (len(names), len(set(names))) == (tasks, count)
+        assert job.nodelist.startswith("burst-0-")
+        hosts |= set(names)
+    assert {each.rpartition("-")[0][:4] for each in hosts} == {"mcb-"}
+    every = instance.ask(lambda connected: connected.jobs.find(JobFilter(), limit=0))
+    assert {each.id for each in every if "probe" not in each.name} == set(ids)
+    assert inventory.of(far.api) - before == set()
+    [pod] = service.pods()
+    assert pod["metadata"]["name"] != killed
+    for word in ("Traceback", "orbidden", "defect"):
+        assert word not in service.log()
+    lease = nodes.api.get(f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{burst_release.NAME}")
+    assert lease["spec"]["holderIdentity"].startswith(pod["metadata"]["name"])
+    print(f"four jobs done after {ran:.1f} s, all gone after {gone:.1f} s; service killed: {killed}")
