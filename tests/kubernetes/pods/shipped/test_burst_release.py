@@ -72,7 +72,7 @@ def service(
 
 def submitted(user: CommandLine, *words: object) -> int:
     """Submit a job; return its id."""
-    done = user("submit", "mc", *words, "--", "sh", "-c", "hostname; sleep 2")
+    done = user("submit", "mc", "--burstable", "-t", "2m", *words, "--", "sh", "-c", "hostname; sleep 2")
     assert done.returncode == 0, done.stderr
     return jobid.parse(done.stdout.strip())
 
