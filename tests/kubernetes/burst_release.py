@@ -85,13 +85,13 @@ def volume(folder: Path) -> dict[str, Any]:
 @contextlib.contextmanager
 def prepared(nodes: ControlPlane, far: ControlPlane, folder: Path) -> Iterator[BurstRelease]:
     """Give a release that is still to be installed; in the end nothing of it is left."""
-    place, volumes = folder / "volume", "/api/v1/persistentvolumes"
-    place.mkdir()
-    place.chmod(0o777)
+    disk, volumes = folder / "volume", "/api/v1/persistentvolumes"
+    disk.mkdir()
+    disk.chmod(0o777)
     content = base64.b64encode(far.kubeconfig.read_bytes()).decode()
     item = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "far-kubeconfig"}}
     nodes.api.apply(SECRET, {**item, "data": {"kubeconfig": content}})
-    nodes.api.create(volumes, volume(place))
+    nodes.api.create(volumes, volume(disk))
     found = BurstRelease(nodes, Release(nodes.api, nodes.kubeconfig, folder, BURST_CHART, NAME), folder)
     try:
         yield found

@@ -108,7 +108,7 @@ def test_one_works_and_the_other_takes_over_at_its_end(
         assert "Traceback" not in each.log.read_text()
 
 
-def test_one_that_loses_the_lease_ends_and_says_why(
+def test_one_that_loses_the_lease_ends_with_the_reason(
     begin: Callable[[str], BurstProcess], api: Api, namespace: str
 ) -> None:
     lease = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/minicluster-burst"
