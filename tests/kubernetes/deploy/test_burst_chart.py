@@ -133,6 +133,8 @@ def test_kubeconfigs_are_files_of_its_user_alone_and_no_secret_is_in_the_environ
     assert [each["secretName"] for each in secrets] == ["db", "research-kubeconfig"]
     assert {each["defaultMode"] for each in secrets} == {0o400}
     assert "secretKeyRef" not in str(pod(found))
+    [tmp] = [each["emptyDir"] for each in pod(found)["volumes"] if each["name"] == "tmp"]
+    assert tmp["medium"] == "Memory"  # keys of kubeconfigs become files there
     assert of_kind(found, "PersistentVolumeClaim") == []
 
 
