@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from minicluster.backends.errors import BackendError
 from minicluster.backends.kept_instance import connect
 from minicluster.database import migrate, open_database
+from minicluster.instance.errors import InstanceError
 from restful.cli.application import ApplicationSettings, application, payer_key
 from restful.clusters.spec import ENVIRONMENT, ClusterSpec
 from restful.identity import web_sessions
@@ -21,11 +23,12 @@ from restful.store.groups import EVERY_CLUSTER, GrantRecord
 from restful.store.schema import SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fastapi import FastAPI
 
     from minicluster.backends.port import Backend
+    from minicluster.instance.records import BurstSummary
     from restful.cli.endpoint import ServeEndpoint
     from restful.cli.login_providers import LoginProviders
     from restful.cli.state import StateDirectory
@@ -54,7 +57,14 @@ def spec_of(backend: Backend, name: str) -> ClusterSpec:
     theirs: Mapping[str, str] = backend.job_environment(name) or {}
     environment = {**ENVIRONMENT, **{key: theirs[key] for key in _PASSED_ON if key in theirs}}
     base = Base(environment, jobs_directory(environment))
-    return ClusterSpec(name, lambda: connect(backend, name), base=base)
+
+    def bursts() -> Sequence[BurstSummary]:
+        try:
+            return backend.watch(name, lambda _, watched: watched.sample().bursts)
+        except (BackendError, InstanceError):
+            return ()
+
+    return ClusterSpec(name, lambda: connect(backend, name), base=base, bursts=bursts)
 
 
 def jobs_directory(environment: Mapping[str, str]) -> str:

@@ -14,10 +14,10 @@ from minicluster.instance.records import JobFilter, JobState
 from restful.clusters.projection import seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from minicluster.instance.port import Instance
-    from minicluster.instance.records import Job, JobChange
+    from minicluster.instance.records import BurstSummary, Job, JobChange
 
 INFEASIBLE = (errno.EINVAL, errno.EOVERFLOW, errno.ENODEV)
 """How schedulers refuse what is not feasible; with ENOSYS they do not offer the check."""
@@ -83,9 +83,9 @@ def jobspec(instance: Instance, jobid: int) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def why(instance: Instance, jobid: int) -> str:
+def why(instance: Instance, jobid: int, bursts: Callable[[], Sequence[BurstSummary]] = tuple) -> str:
     """Return why a job waits, in a sentence; empty: it does not. Raises JobNotFound."""
-    return instance.overview.why(jobid)
+    return instance.overview.why(jobid, bursts)
 
 
 def unsatisfiable(instance: Instance, jobspec: Mapping[str, Any]) -> str:

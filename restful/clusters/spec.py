@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from restful.jobs.jobspecs import Base
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from minicluster.instance.port import Instance
+    from minicluster.instance.records import BurstSummary
 
 
 class Tenancy(StrEnum):
@@ -43,5 +44,7 @@ class ClusterSpec:
     """The id of the user whose it is, with the tenancy "own"."""
     base: Base = field(default_factory=lambda: Base(ENVIRONMENT, "/"))
     """What its jobs get."""
+    bursts: Callable[[], Sequence[BurstSummary]] = tuple
+    """Returns its open bursts. Blocks; what cannot be read now is as if there were none."""
     any_output_path: bool = False
     """Whether output may go to files outside a job's working directory."""

@@ -153,8 +153,9 @@ class JobService:
         job = await self.visible(principal, cluster_name, text)
         if not job.present or not job.record.active or job.record.t_run:
             return ""
+        bursts = job.cluster.spec.bursts
         try:
-            return await job.cluster.connection.call(lambda i: instance_calls.why(i, job.record.id))
+            return await job.cluster.connection.call(lambda i: instance_calls.why(i, job.record.id, bursts))
         except JobNotFound:
             raise views.absent(text) from None
 

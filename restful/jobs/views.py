@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from broker_config.formats.errors import JobIdError
 from broker_config.formats.jobid import f58, parse
 from broker_config.formats.jobspec import redacted, user_of
-from minicluster.instance.payers import OURS
+from minicluster.instance.payers import OURS, PAYER
 from restful.errors import HttpProblem
 from restful.jobs.seal import MARK
 from restful.store import jobs
@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Row
 
+    from minicluster.instance.records import BurstSummary
     from restful.store.jobs import JobRecord
 
 JSON = dict[str, Any]
+_SIGNED = {MARK, PAYER}
+"""What the service marks jobs with: who has it could write it into others."""
 
 
 class ExceptionView(BaseModel):
@@ -68,6 +71,18 @@ class JobView(BaseModel):
     dependencies: list[str]
     annotations: dict[str, Any]
     restart_of: str | None = Field(description="The job of which it is a restart.")
+    burst: BurstView | None = Field(
+        description="The open burst in whose queue it is; null: none, or it is in a listing."
+    )
+
+
+class BurstView(BaseModel):
+    """A burst: nodes of another cluster that were made for jobs."""
+
+    id: str
+    slot: str = Field(description="Whose hosts it has: the name of its queue as well.")
+    provider: str
+    state: str
 
 
 class JobPage(BaseModel):
@@ -84,13 +99,20 @@ def encoded_row(row: Row[Any], cluster: str, owner_name: str | None) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def encoded(record: JobRecord, cluster: str, owner_name: str | None) -> bytes:
+def encoded(
+    record: JobRecord, cluster: str, owner_name: str | None, burst: BurstSummary | None = None
+) -> bytes:
     """Return a job as JSON: many are asked for several times before they change."""
-    return _json(record, cluster, owner_name)
+    return _json(record, cluster, owner_name, burst)
 
 
-def _json(record: JobRecord, cluster: str, owner_name: str | None) -> bytes:
-    return to_json(view(record, cluster, owner_name), inf_nan_mode="null")
+def _json(
+    record: JobRecord, cluster: str, owner_name: str | None, burst: BurstSummary | None = None
+) -> bytes:
+    shown = view(record, cluster, owner_name)
+    if burst is not None:
+        shown["burst"] = {name: getattr(burst, name) for name in BurstView.model_fields}
+    return to_json(shown, inf_nan_mode="null")
 
 
 def view(record: JobRecord, cluster: str, owner_name: str | None) -> JSON:
@@ -131,6 +153,7 @@ def view(record: JobRecord, cluster: str, owner_name: str | None) -> JSON:
         "dependencies": json.loads(record.dependencies),
         "annotations": json.loads(record.annotations),
         "restart_of": None if record.restart_of is None else f58(record.restart_of),
+        "burst": None,
     }
 
 
@@ -148,10 +171,11 @@ def absent(text: str) -> HttpProblem:
 
 
 def shown_jobspec(jobspec: Mapping[str, Any]) -> JSON:
-    """Return a jobspec without its environment, and without the owner mark."""
+    """Return a jobspec without its environment, and without what the service has marked it with."""
     shown: JSON = redacted(dict(jobspec))
     user = dict(user_of(shown))
     ours = user.pop(OURS, None)
-    if isinstance(ours, dict) and (rest := {key: each for key, each in ours.items() if key != MARK}):
+    rest = {key: each for key, each in ours.items() if key not in _SIGNED} if isinstance(ours, dict) else {}
+    if rest:
         user[OURS] = rest
     return {**shown, "attributes": {**shown["attributes"], "user": user}}

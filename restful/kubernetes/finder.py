@@ -20,6 +20,7 @@ from restful.store import clusters as rows
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
+    from minicluster.instance.records import BurstSummary
     from minicluster.kube_client.objects import Name
     from restful.identity.identities import Identities
     from restful.kubernetes.lead_instances import LeadInstances
@@ -132,11 +133,16 @@ class ClusterFinder:
         wanted = (cluster.uid, cluster.tenancy, owner, base)
         if served is None or _of(served.spec) != wanted:
             connect = partial(self._instances.open, name, cluster.uid)
-            spec = ClusterSpec(path, connect, name.namespace, *wanted)
+            bursts = partial(self._bursts, name)
+            spec = ClusterSpec(path, connect, name.namespace, *wanted, bursts=bursts)
             await self._clusters.add(spec)
             self._report(cluster, owner)
             return True
         return False
+
+    def _bursts(self, name: Name) -> tuple[BurstSummary, ...]:
+        found = self._found.clusters.get(name)
+        return () if found is None else found.bursts
 
     async def _owner(self, cluster: FoundCluster) -> str:
         """Return the id of the user whose a MiniCluster is; empty where it is nobody's."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from minicluster.instance.records import BurstSummary
 from minicluster.kube_client.objects import Name
 from minicluster.lead_client.lead_host import lead_host
 from minicluster.plan.constants import ANNOTATION_OWNER, ANNOTATION_TENANCY, Phase
@@ -49,6 +50,8 @@ class FoundCluster:
     """Why there is no instance to connect to, for people; empty: there may be one."""
     mistake: str = ""
     """What is wrong with its annotations."""
+    bursts: tuple[BurstSummary, ...] = ()
+    """Those that its status has."""
     directory: str = ""
     """The `workingDir` of the container that runs Flux; empty: it states none."""
 
@@ -85,7 +88,13 @@ def observed(item: Object, default: Tenancy) -> FoundCluster:
         unreachable=unreachable or ("" if host else NO_LEAD),
         mistake=mistake,
         directory=_directory(item.get("spec") or {}),
+        bursts=tuple(map(_burst, (item.get("status") or {}).get("bursts") or ())),
     )
+
+
+def _burst(item: Object) -> BurstSummary:
+    burst, slot, provider, state = (str(item.get(name) or "") for name in ("id", "slot", "provider", "state"))
+    return BurstSummary(burst, slot, provider, state)
 
 
 def _directory(spec: Object) -> str:

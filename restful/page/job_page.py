@@ -16,6 +16,7 @@ from broker_config.formats.jobspec import command_of, system_of
 from minicluster.instance.errors import InstanceError
 from minicluster.instance.records import Event
 from restful.errors import FieldError, HttpProblem
+from restful.jobs.job_bursts import burst_of
 from restful.jobs.output.followed import Followed
 from restful.jobs.output.streams import LiveStreams
 from restful.jobs.schema import SIGNALS
@@ -75,6 +76,7 @@ async def job_page(
         "path": f"/jobs/{segment(cluster)}/{found.plain}",
         "stream": f"/v2/clusters/{segment(cluster)}/jobs/{found.plain}/output?format=sse",
         "answers": answers,
+        "burst": await burst_of(services.jobs, principal, cluster, jobid),
         "command": shlex.join(map(str, command_of(answers.jobspec)))[:MAX_COMMAND] if answers.jobspec else "",
         "cwd": system_of(answers.jobspec).get("cwd", "") if answers.jobspec else "",
         "events": job_events.shown((answers.events or [])[-MAX_EVENTS:]),

@@ -17,16 +17,19 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from minicluster.instance.records import BurstSummary
     from restful.jobs.pages import Page
     from restful.store.jobs import JobRecord
 
 MEDIA_TYPE = "application/json"
 
 
-async def job_answer(request: Request, record: JobRecord, cluster: str, status: int = 200) -> Response:
+async def job_answer(
+    request: Request, record: JobRecord, cluster: str, status: int = 200, burst: BurstSummary | None = None
+) -> Response:
     """Return the answer with one job."""
     names = await owner_names(request, {record.owner})
-    return Response(encoded(record, cluster, names.get(record.owner)), status, media_type=MEDIA_TYPE)
+    return Response(encoded(record, cluster, names.get(record.owner), burst), status, media_type=MEDIA_TYPE)
 
 
 async def page_answer(request: Request, page: Page, cluster: str) -> Response:

@@ -14,6 +14,7 @@ from broker_config.formats.jobid import f58, f58plain
 from restful.errors import FieldError, HttpProblem
 from restful.identity.principal import Principal
 from restful.jobs import schema
+from restful.jobs.job_bursts import burst_of
 from restful.jobs.listing import ListingQuery
 from restful.jobs.views import JobPage, JobView
 from restful.routes.access import requires
@@ -245,7 +246,9 @@ async def listing(request: Request, cluster: str, principal: JobsReader) -> Resp
 @router.get("/jobs/{id}", summary="One job", responses=answers(JobView))
 async def job(request: Request, cluster: str, id: JobId, principal: JobsReader) -> Response:  # noqa: A002 - the path's name
     """Return a job as it is now, or as it was when it ended."""
-    return await job_answer(request, await jobs_of(request).get(principal, cluster, id), cluster)
+    record = await jobs_of(request).get(principal, cluster, id)
+    burst = await burst_of(jobs_of(request), principal, cluster, id)
+    return await job_answer(request, record, cluster, burst=burst)
 
 
 @router.get(

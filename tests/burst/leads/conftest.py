@@ -44,7 +44,7 @@ def laboratory(request: pytest.FixtureRequest) -> Iterator[Laboratory]:
             pytest.skip(str(reason))
         engine = "flux" if is_real else "embedded"
         made = Laboratory(engine, flux, folder / "i", QUEUES, reached=request.param, purpose=BURST)
-        made.properties = {"local": "0", "burst-0": "1"}
+        made.properties = {"local": "0", "burst": "1", "burst-0": "1"}
         made.start("-Sbroker.quorum=1")
         yield made
         made.stop()

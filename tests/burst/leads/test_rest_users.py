@@ -18,10 +18,12 @@ from burst.lifecycle.states import Timeouts
 from burst.planner import BurstPlanner
 from burst.planning.records import EACH_USER, BudgetLimit, BurstSelection, Durations, NodeShape, Offer
 from burst.providers.memory import MemoryCloud, MemoryProvider
+from minicluster.instance.records import BurstSummary
 from restful.jobs.seal import Seal
+from restful.jobs.views import jobid_of
 from tests.burst.leads.test_waiting_jobs import layout
 from tests.burst.life.world import opened as ledger_opened
-from tests.restful.jobs.service import MASTER, opened, spec_of
+from tests.restful.jobs.service import MASTER, USERS, opened, spec_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,3 +110,25 @@ def test_two_users_spend_one_budget(laboratory: Laboratory, instance: Instance, 
     assert by_user == {"alice": 2 * WORST, "bob": WORST}
     assert total == 3 * WORST
     assert limiting == {"budget all: its burst may cost 0.07, and 0.035 is left"}
+
+
+def test_a_job_shows_the_burst_in_whose_queue_it_is(
+    laboratory: Laboratory, instance: Instance, tmp_path: Path
+) -> None:
+    """And no client sees what the service has signed."""
+    active = BurstSummary("01h0000001", "burst-0", "far", "joining", 2, "2026-03-12T15:09:26Z", "3.20 EUR")
+
+    async def work() -> tuple[Any, ...]:
+        async with opened(tmp_path, spec_of(laboratory, bursts=lambda: (active,))) as api:
+            jobid = await api.submit("alice", burstable=True, queue="default")
+            before = (await api.ask("alice", "GET", f"/jobs/{jobid}")).json()["burst"]
+            await asyncio.to_thread(instance.queues.update, jobid_of(jobid), queue="burst-0")
+            job = await api.until("alice", jobid, lambda found: found["queue"] == "burst-0")
+            spec = (await api.ask("alice", "GET", f"/jobs/{jobid}/jobspec")).json()
+            why = await api.services.jobs.why(USERS["alice"], "mc", jobid)
+            return before, job["burst"], why, spec["attributes"]["user"]
+
+    before, burst, why, user = asyncio.run(work())
+    assert before is None
+    assert burst == {"id": "01h0000001", "slot": "burst-0", "provider": "far", "state": "joining"}
+    assert (why, user) == ("waits for burst 01h0000001 of far, which is joining", {})

@@ -167,7 +167,7 @@ class MemoryOverview:
     def attributes(self, jobids: Iterable[int]) -> Mapping[int, Mapping[str, Any]]:
         return {each: {} for each in jobids if each in self.here.known}
 
-    def why(self, jobid: int) -> str:
+    def why(self, jobid: int, _bursts: object = ()) -> str:
         return f"{self.here.job(jobid).name} waits"
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from minicluster.instance.records import BurstSummary
 from minicluster.kube_client.objects import Name
 from restful.clusters.spec import Tenancy
 from restful.kubernetes.observed import MiniClusters, name_of_path, observed, path_name
@@ -120,3 +121,14 @@ def test_what_is_deleted_is_reported_once() -> None:
     found.see("MiniCluster", item())
     assert list(found.forget("MiniCluster", item())) == [Name("team-a", "lammps")]
     assert list(found.forget("MiniCluster", item())) == []
+
+
+def test_bursts_are_those_of_the_status() -> None:
+    found = item()
+    assert observed(found, SHARED).bursts == ()
+    known = {"id": "01h0000001", "slot": "burst-0", "provider": "far", "state": "active", "nodes": 2}
+    found["status"]["bursts"] = [known, {"id": "b"}]
+    assert observed(found, SHARED).bursts == (
+        BurstSummary("01h0000001", "burst-0", "far", "active"),
+        BurstSummary("b"),
+    )
