@@ -77,6 +77,7 @@ class BurstLoop:
         if now - self._planned >= PLAN_INTERVAL:
             await plan_all(workplace.planner, clusters)
             self._planned = now
+            await self.service.tick()  # what was asked for just now is made at once
 
     async def _publish(self) -> None:
         """Show bursts where their MiniClusters are; nothing else waits until that can be done."""

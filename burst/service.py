@@ -29,6 +29,8 @@ class BurstService:
 
     def __init__(self, context: AdvanceContext) -> None:
         self._context = context
+        self._quiet: dict[str, float] = {}
+        """Until when a burst needs nobody."""
         self.swept: float | None = None
         """When the last sweep has ended, in seconds since 1970."""
         self.report: SweepReport | None = None
@@ -39,7 +41,9 @@ class BurstService:
         for burst in every:
             await self._context.ledger.keep()
             for _ in range(MAX_STEPS):
-                if isinstance(await advance(self._context, burst.id), Wait):
+                step = await advance(self._context, burst.id)
+                if isinstance(step, Wait):
+                    self._quiet[burst.id] = self._context.now() + step.seconds
                     break
 
     async def _stop(self, opened: Sequence[BurstRecord]) -> None:
@@ -55,8 +59,11 @@ class BurstService:
         opened = await context.ledger.read(bursts.opened)
         await self._stop(opened)
         by_provider: dict[str, list[BurstRecord]] = {}
+        now = context.now()
+        self._quiet = {each.id: self._quiet.get(each.id, now) for each in opened}
         for burst in opened:
-            by_provider.setdefault(burst.provider, []).append(burst)
+            if self._quiet[burst.id] <= now or burst.stopping or context.is_ending(burst.cluster):
+                by_provider.setdefault(burst.provider, []).append(burst)
         # One whose calls take long does not delay the bursts of others.
         ended = await asyncio.gather(*map(self._advance, by_provider.values()), return_exceptions=True)
         for error in ended:

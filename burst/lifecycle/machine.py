@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from burst.lifecycle.states import Timeouts
     from burst.lifecycle.steps import BurstStep
 
+MAX_QUIET = 20.0
+"""Seconds between two observations of a burst whose jobs run: each calls its provider and its lead."""
+
 
 class Life(NamedTuple):
     """Everything that decides what is done next."""
@@ -165,14 +168,24 @@ def _idle(life: Life, slot: SlotView) -> Iterator[BurstStep]:
     if slot.pending or slot.running:
         if since is not None:
             yield steps.NoteIdle(None)
-        yield steps.Wait("its jobs run")
+        yield steps.Wait("its jobs run", _quiet(life))
         return
     if since is None:
         yield steps.NoteIdle(life.now)
         return
     if life.now - since >= life.timeouts.idle:
         yield steps.Enter(BurstState.DRAINING, BurstOutcome.SUCCEEDED, "it has nothing to do")
-    yield steps.Wait("it has nothing to do")
+    left = life.timeouts.idle - (life.now - since)
+    yield steps.Wait("it has nothing to do", min(left, _quiet(life)))
+
+
+def _quiet(life: Life) -> float:
+    """Return for how many seconds an active burst needs nobody: jobs start and end there by themselves."""
+    slot = life.observed.slot
+    assert slot is not None  # noqa: S101 - who asks has seen it
+    if life.ranks & slot.unresponsive.keys():
+        return 0.0
+    return max(0.0, min(MAX_QUIET, life.timeouts.idle / 4, life.burst.until - life.now))
 
 
 def _draining(life: Life) -> Iterator[BurstStep]:

@@ -13,6 +13,8 @@ class Wait(NamedTuple):
     """Nothing: something else has to happen first."""
 
     reason: str
+    seconds: float = 0.0
+    """For how long nothing else is to be expected; 0: it may happen at any time."""
 
 
 class Enter(NamedTuple):

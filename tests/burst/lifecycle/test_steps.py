@@ -171,12 +171,12 @@ STAYED = replace(WAITING, outcome="it runs here")
             failed("jobs do not run on rank 1: no such user", S.DRAINING),
         ),
         (life(S.ACTIVE, slot=OPEN, jobs=(MOVED,)), steps.NoteIdle(NOW)),
-        (life(S.ACTIVE, slot=OPEN, idle_since=NOW - 1), steps.Wait("it has nothing to do")),
+        (life(S.ACTIVE, slot=OPEN, idle_since=NOW - 1), steps.Wait("it has nothing to do", 20.0)),
         (
             life(S.ACTIVE, slot=OPEN, idle_since=NOW - 300),
             steps.Enter(S.DRAINING, BurstOutcome.SUCCEEDED, "it has nothing to do"),
         ),
-        (life(S.ACTIVE, slot=replace(OPEN, running=frozenset({7}))), steps.Wait("its jobs run")),
+        (life(S.ACTIVE, slot=replace(OPEN, running=frozenset({7}))), steps.Wait("its jobs run", 20.0)),
         (
             life(S.ACTIVE, slot=replace(OPEN, pending=frozenset({7})), idle_since=NOW),
             steps.NoteIdle(None),
