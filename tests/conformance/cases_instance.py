@@ -35,6 +35,12 @@ def resources_idle_used_and_drained(lab: Experiment) -> Any:
     return seen
 
 
+@case("nodes.by_queue")
+def resources_by_queue_without_bursts(lab: Experiment) -> Any:
+    found = lab.instance.nodes.by_queue()
+    return asdict(found.ordinary), dict(found.bursts)
+
+
 @case("nodes.drain", "nodes.undrain")
 def drained_brokers_get_no_jobs(lab: Experiment) -> Any:
     lab.instance.nodes.drain("mc-1")
