@@ -7,14 +7,15 @@ import contextlib
 import hashlib
 import logging
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from burst.clusters.cluster_marks import ClusterMarks
 from burst.clusters.records import BurstingCluster
 from burst.errors import AccessDenied, LeadAway
 from burst.joining import exposure
-from burst.joining.exposure import ExposureSettings, ExposureWay
-from burst.joining.records import JoinSettings
+from burst.joining.exposure import ExposureSettings, ExposureWay, LeadAddress
+from burst.joining.records import JoinSettings, LeadRoute
 from minicluster import document
 from minicluster.backends import kept_instance
 from minicluster.backends.errors import BackendError
@@ -24,6 +25,7 @@ from minicluster.kube_client.api import Selection
 from minicluster.kube_client.errors import AccessDeniedError, ApiError, KubernetesError
 from minicluster.kube_client.resources import MINICLUSTERS, SECRETS
 from minicluster.plan.objects import names
+from minicluster.plan.objects.labels import lead_pod
 from minicluster.remote import session
 from minicluster.remote.backend import KubernetesBackend, translated
 from minicluster.remote.session import Target
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from burst.joining.exposure import LeadAddress
     from minicluster.backends.kept_instance import KeptInstance
     from minicluster.document import BurstStatus, MiniCluster
     from minicluster.instance.port import Instance
@@ -43,9 +44,10 @@ KubeObject = dict[str, Any]
 
 UNFIT = frozenset({"local"})
 """Kinds of providers whose brokers are on this machine: no lead in a pod is reached from there."""
+TUNNEL = "tunnel"
 NO_TUNNELS = (
-    "spec.bursting.expose is tunnel, which is not there yet: set it to nodePort or loadBalancer, or to none"
-    " where the lead's pod is reached by its own address"
+    "spec.bursting.expose is tunnel, and nothing in a cluster would outlive a service's pod: set it to nodePort"
+    " or loadBalancer, or to none where the lead's pod is reached by its own address"
 )
 ENDING = "it is being deleted: its bursts end, and it gets no others"
 _CERTIFICATE = "curve.cert"
@@ -75,6 +77,10 @@ class LeadReach(Protocol):
 
     def certificate(self, found: MiniCluster) -> str:
         """Return the text of the CURVE certificate. Raises LeadAway while there is none, KubernetesError."""
+        ...
+
+    def route(self, found: MiniCluster) -> LeadRoute | None:
+        """Return how a process here reaches its broker, for a tunnel; None: in no way."""
         ...
 
 
@@ -188,7 +194,8 @@ class KubernetesClusters:
     def _cluster(self, found: MiniCluster) -> BurstingCluster:
         name = f"{found.metadata.namespace}/{found.metadata.name}"
         policy = found.spec.bursting
-        problem = NO_TUNNELS if policy is not None and policy.expose == "tunnel" else ""
+        is_tunneled = policy is not None and policy.expose == TUNNEL
+        problem = NO_TUNNELS if is_tunneled and self._reach.route(found) is None else ""
         is_ending = self._marks[found.metadata.uid].is_ending
 
         def connect() -> Instance:
@@ -211,16 +218,20 @@ class KubernetesClusters:
         async def locate(asked: NamespaceSession) -> LeadAddress:
             return await _address(asked, found)
 
+        is_tunneled = policy is not None and policy.expose == TUNNEL
+        route = self._reach.route(found) if is_tunneled else None
         try:
             self._guard(found)
             certificate = self._reach.certificate(found)
-            address, port = session.run(self._target(found), locate)
+            located = (
+                session.run(self._target(found), locate) if route is None else LeadAddress("", route.port)
+            )
         except AccessDeniedError as error:
             raise AccessDenied(f"MiniCluster {_name(found)}: {error}") from error
         except KubernetesError as error:
             raise LeadAway(f"MiniCluster {_name(found)}: {error}") from error
         fence = float(policy.fence_seconds) if policy is not None else 30.0
-        return JoinSettings(found, slot, address, port, certificate, fence)
+        return JoinSettings(found, slot, *located, certificate, fence, route=route)
 
     def _guard(self, found: MiniCluster) -> None:
         """Keep a MiniCluster until its bursts are deleted, before the first machine of one is made.
@@ -266,6 +277,13 @@ class UserReach:
             return await _certificate(asked, found)
 
         return session.run(Target(self._access, found.metadata.namespace), read)
+
+    def route(self, found: MiniCluster) -> LeadRoute:
+        """Return how its broker is reached through the API server."""
+        kubeconfig = str(Path(self._access.kubeconfig).absolute()) if self._access.kubeconfig else ""
+        labels = ",".join(f"{key}={value}" for key, value in lead_pod(found).items())
+        port = found.spec.network.port
+        return LeadRoute(kubeconfig, self._access.context, found.metadata.namespace, labels, port)
 
 
 def _name(found: MiniCluster) -> str:

@@ -71,6 +71,9 @@ class KeyReach:
         host, port = self._endpoint(found)
         return self._shown(lambda keys: read_curve_certificate(found.metadata.uid, host, keys, port=port))
 
+    def route(self, found: MiniCluster) -> None:
+        """Return None: a tunnel is a process beside the service, which ends with its pod."""
+
     def _shown(self, work: Callable[[tuple[PurposeKeys, ...]], T]) -> T:
         """Return what comes of showing the keys. Raises LeadError."""
         keys = self._keys.current()

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from minicluster.document import MiniCluster
+
+
+class LeadRoute(NamedTuple):
+    """How this machine reaches a lead's broker: through the API server of its cluster, as a user of it."""
+
+    kubeconfig: str
+    """Empty: the usual one."""
+    context: str
+    """Empty: the current one."""
+    namespace: str
+    labels: str
+    """The selector of the lead's pod."""
+    port: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +33,7 @@ class JoinSettings:
     slot: str
     """The slot of the burst: its hosts are `<slot>-0` and so on."""
     address: str
-    """The host name or IP address of the lead's broker."""
+    """The host name or IP address of the lead's broker; empty where there is none, but a route."""
     port: int
     certificate: str = field(repr=False)
     """The text of the CURVE certificate. It is secret."""
@@ -30,3 +43,5 @@ class JoinSettings:
     """Seconds without a lead after which a broker is not started again."""
     directory: Path | None = None
     """Of a MiniCluster on this machine: where its brokers' files are."""
+    route: LeadRoute | None = None
+    """How this machine alone reaches the lead: a tunnel is needed. None: brokers reach its address."""

@@ -8,10 +8,12 @@ what of the lead's is secret besides, its API's tokens, does not come here.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from burst.errors import CallInvalid
+from burst.joining import tunnel
 from burst.joining.worker_document import WorkerRequest, worker_document
 from burst.lifecycle.records import PREFIX
 from minicluster import document, flux_zips
@@ -76,6 +78,8 @@ def worker_objects(
     seconds = int(wanted.until - now)
     if seconds < 1:
         raise CallInvalid(f"burst {wanted.label} was to end {-seconds} s ago")
+    if join.route is not None:
+        join = replace(join, address=tunnel.relay_address(wanted.label, settings.namespace))
     request = WorkerRequest(name_of(wanted.label), wanted.nodes, seconds)
     cluster = worker_document(join, request, settings)
     site = Site(namespace=settings.namespace, image_volumes=settings.image_volumes)
@@ -83,7 +87,13 @@ def worker_objects(
     made["NetworkPolicy"] = _closed(made["NetworkPolicy"])
     made["ConfigMap"] = _for_followers(made["ConfigMap"])
     made["Job"] = _following(made["Job"], cluster, join)
-    return tuple(_labelled(made[kind], labels_of(wanted)) for kind in _KINDS)
+    items = [_labelled(made[kind], labels_of(wanted)) for kind in _KINDS]
+    if join.route is None:
+        return tuple(items)
+    secret, config, policy, job = items
+    view = cluster.spec.flux.container.mount_path
+    relaying = tunnel.relay_objects(job, policy["metadata"]["labels"], wanted.label, join.port, view)
+    return secret, tunnel.with_program(config), tunnel.for_all_pods(policy), *relaying, job
 
 
 def owned_by(item: KubeObject, uid: str) -> KubeObject:

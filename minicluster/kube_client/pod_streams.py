@@ -1,4 +1,4 @@
-"""Streams from a container: its log, and the output of a command in it."""
+"""Streams from a container: its log, the output of a command in it, and connections to its ports."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from urllib.parse import quote, urlencode
 import aiohttp
 import yarl
 
+from minicluster.kube_client import port_forward
 from minicluster.kube_client.connection import CLOSE_SECONDS, REQUEST_SECONDS, refusal
 from minicluster.kube_client.errors import ApiError, ApiUnreachableError, KubernetesError
 from minicluster.kube_client.exec_stream import PROTOCOL, ExecStream, kept_alive
+from minicluster.kube_client.port_forward import PortStream
 from minicluster.kube_client.resources import PODS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from minicluster.kube_client.connection import ServerConnection
+    from minicluster.kube_client.port_forward import PodPort
 
 FORBIDDEN = 403
 TOO_MANY = 429
@@ -26,6 +29,10 @@ EXPLAINED = frozenset({400, 401, FORBIDDEN, 404})
 
 NO_UPGRADE = "upgrade request required"
 """The API server's message for a request without an upgrade that it would have accepted with one."""
+_CANNOT = {
+    "exec": "no command can be run in pod {}",
+    "portforward": "no port of pod {} can be reached",
+}
 
 
 class PodContainer(NamedTuple):
@@ -65,26 +72,46 @@ class PodStreams:
             "stderr": str(not terminal).lower(),
             "tty": str(terminal).lower(),
         }
-        url = self._exec_url(container, {**query, "command": list(command)})
+        url = self._url("exec", container, {**query, "command": list(command)})
+        harmless = self._url("exec", container, {**query, "command": ["true"]})
+        async with self._upgraded(url, PROTOCOL, harmless, container.pod) as connection:
+            yield ExecStream(connection, container.pod)
+
+    @contextlib.asynccontextmanager
+    async def forward(self, target: PodPort) -> AsyncIterator[PortStream]:
+        """Connect to a port of a pod. That nobody listens there is only known when it is read.
+
+        Raises ApiError where that is refused, ApiUnreachableError.
+        """
+        url = self._url("portforward", target, {"ports": str(target.port)})
+        async with self._upgraded(url, port_forward.PROTOCOL, url, target.pod) as connection:
+            yield PortStream(connection, target)
+
+    @contextlib.asynccontextmanager
+    async def _upgraded(
+        self, url: yarl.URL, protocol: str, harmless: yarl.URL, pod: str
+    ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+        """Give a WebSocket; where it is refused, the reason is read at the harmless URL."""
         try:
             connection = await self._connection.http.ws_connect(
                 url,
-                protocols=[PROTOCOL],
+                protocols=[protocol],
                 max_msg_size=0,
                 timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS),
             )
         except aiohttp.WSServerHandshakeError as error:
-            harmless = self._exec_url(container, {**query, "command": ["true"]})
-            raise await self._why_not(harmless, container.pod, error.status) from error
+            raise await self._why_not(harmless, pod, error.status) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise ApiUnreachableError(
                 f"no answer from {self._connection.server}: {error or type(error).__name__}"
             ) from error
         async with kept_alive(connection):
-            yield ExecStream(connection, container.pod)
+            yield connection
 
-    def _exec_url(self, container: PodContainer, query: Mapping[str, str | list[str]]) -> yarl.URL:
-        path = PODS.path(container.namespace, container.pod, "exec")
+    def _url(
+        self, subresource: str, pod: PodContainer | PodPort, query: Mapping[str, str | list[str]]
+    ) -> yarl.URL:
+        path = PODS.path(pod.namespace, pod.pod, subresource)
         return yarl.URL(
             f"{self._connection.server}{path}?{urlencode(query, doseq=True, quote_via=quote)}", encoded=True
         )
@@ -94,9 +121,10 @@ class PodStreams:
 
         It is read by a request without an upgrade, so that nothing is run.
         """
+        subresource = url.path.rpartition("/")[2]
         if status == TOO_MANY or status >= 500:
-            what = f"no command can be run in pod {pod} now (answer {status}): try again"
-            return ApiError(status, "", what)
+            cannot = _CANNOT[subresource].format(pod)
+            return ApiError(status, "", f"{cannot} now (answer {status}): try again")
         if status in EXPLAINED:
             try:
                 async with self._connection.http.get(url) as answer:
@@ -104,14 +132,14 @@ class PodStreams:
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 raise ApiUnreachableError(f"no answer from {self._connection.server}: {error}") from error
             if refused.status >= 400 and NO_UPGRADE not in refused.message.lower():
-                return _completed(refused)
+                return _completed(refused, subresource)
         what = f"{self._connection.server} does not take a WebSocket (answer {status})"
         return ApiUnreachableError(f"{what}: try again, or is there a proxy between?")
 
 
-def _completed(error: ApiError) -> ApiError:
+def _completed(error: ApiError, subresource: str) -> ApiError:
     """Return a refusal with its reason: where only `create` is missing, Kubernetes gives none."""
     message = error.message.rstrip()
     if error.status != FORBIDDEN or not message.endswith("forbidden:"):
         return error
-    return ApiError(error.status, error.reason, f'{message} you cannot create resource "pods/exec"')
+    return ApiError(error.status, error.reason, f'{message} you cannot create resource "pods/{subresource}"')

@@ -32,6 +32,7 @@ T = TypeVar("T")
 NAMESPACES = Resource("Namespace", "v1", "namespaces")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _IN_NAMESPACE = re.compile(r'in the namespace "([^"]+)"')
+_STREAMED = {"pods/exec", "pods/portforward"}
 _VERB = re.compile(r'cannot (\S+) resource "([^"]+)"')
 """The verb and the resource that a user may not use, in the words of Kubernetes' authorizer.
 
@@ -131,8 +132,8 @@ def explained(error: ApiError, namespace: str) -> UserError:
     found = _VERB.search(error.message)
     if error.status == 403 and found:
         verb, resource = found.groups()
-        if resource == "pods/exec":
-            needed, within = "are the verbs get and create on pods/exec", namespace
+        if resource in _STREAMED:
+            needed, within = f"are the verbs get and create on {resource}", namespace
         else:
             at = _IN_NAMESPACE.search(error.message)
             needed, within = f"is the verb {verb} on {resource}", at[1] if at else ""

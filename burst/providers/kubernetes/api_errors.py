@@ -15,7 +15,7 @@ QUOTA = "exceeded quota"
 """What the API server answers where a ResourceQuota refuses something."""
 _GOING = "being terminated"
 _WEBHOOK = "admission webhook"
-ABSENT, CONFLICT = 404, 409
+ABSENT, CONFLICT, FORBIDDEN = 404, 409, 403
 EXISTS = "AlreadyExists"
 _PASSING = {408, 409, 429}
 

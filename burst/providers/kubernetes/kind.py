@@ -8,6 +8,7 @@ from burst.providers.kubernetes.settings import KubernetesSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from pydantic import BaseModel
 
@@ -21,6 +22,10 @@ class JoinContext(Protocol):
     @property
     def join(self) -> Callable[[WantedBurst], JoinSettings]:
         """Returns how the brokers of a burst join. It raises LeadAway and RetryLater."""
+
+    @property
+    def state(self) -> Path:
+        """A directory of the service's, for what runs on this machine."""
 
 
 class KubernetesKind:
@@ -37,7 +42,7 @@ class KubernetesKind:
         from burst.providers.kubernetes.provider import KubernetesProvider  # noqa: PLC0415
 
         assert isinstance(settings, KubernetesSettings)  # noqa: S101 - who opens it has checked them
-        return KubernetesProvider(name, settings, context.join)
+        return KubernetesProvider(name, settings, context.join, tunnels=context.state / "tunnels")
 
 
 KIND = KubernetesKind()

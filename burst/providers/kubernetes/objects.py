@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from burst.errors import NameTaken, RetryLater
 from burst.joining.workers import LABEL_BURST, LABEL_OWNER, anchor, name_of, owned_by
-from burst.providers.kubernetes.api_errors import ABSENT, CONFLICT, EXISTS
+from burst.providers.kubernetes.api_errors import ABSENT, CONFLICT, EXISTS, FORBIDDEN
 from burst.providers.kubernetes.reports import FoundObjects, is_going, is_of, unowned
 from minicluster.kube_client.api import Selection
 from minicluster.kube_client.errors import ApiError
@@ -19,6 +19,7 @@ from minicluster.kube_client.resources import (
     PODS,
     RESOURCES,
     SECRETS,
+    SERVICES,
 )
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from minicluster.kube_client.client import ApiClient
     from minicluster.kube_client.resources import Resource
 
-KINDS = (CONFIG_MAPS, SECRETS, NETWORK_POLICIES, JOBS, PODS)
-"""Everything that there can be of a burst; pods are made by its Job."""
+KINDS = (CONFIG_MAPS, SECRETS, NETWORK_POLICIES, SERVICES, JOBS, PODS)
+"""Everything that there can be of a burst; pods are made by its Jobs. A tunnel alone has a Service."""
 _WHOLE = (JOBS, PODS)
 """Of the others only metadata is read: no certificate is."""
 
@@ -44,7 +45,12 @@ async def listed(client: ApiClient, namespace: str, labels: str) -> list[KubeObj
 
 async def _listed(client: ApiClient, namespace: str, labels: str, kind: Resource) -> list[KubeObject]:
     selection = Selection(kind, namespace, labels, bare=kind not in _WHOLE)
-    return [{**each, "kind": kind.kind} for each in (await client.list(selection)).items]
+    try:
+        return [{**each, "kind": kind.kind} for each in (await client.list(selection)).items]
+    except ApiError as error:
+        if kind is SERVICES and error.status == FORBIDDEN:  # who may not list them has made none
+            return []
+        raise
 
 
 def grouped(items: Iterable[KubeObject]) -> dict[str, FoundObjects]:
@@ -80,7 +86,7 @@ async def _refusals(client: ApiClient, namespace: str, job: KubeObject) -> list[
     try:
         events = (await client.list(Selection(CORE_EVENTS, namespace, fields=fields))).items
     except ApiError as error:
-        if error.status == 403:
+        if error.status == FORBIDDEN:
             return []
         raise
     newest = sorted(events, key=lambda each: str(each.get("lastTimestamp") or ""), reverse=True)

@@ -17,11 +17,12 @@ from minicluster.kube_client.resources import (
     PODS,
     RESOURCE_QUOTAS,
     SECRETS,
+    SERVICES,
     Resource,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from burst.providers.kubernetes.settings import KubernetesSettings
     from minicluster.kube_client.client import ApiClient
@@ -61,6 +62,11 @@ RIGHTS = (
     NeededRight("list", CORE_EVENTS),
 )
 """All that bursts need there."""
+TUNNEL_RIGHTS = (
+    *(NeededRight(verb, SERVICES) for verb in ("create", "get", "list", "delete")),
+    *(NeededRight(verb, PODS, "portforward") for verb in ("get", "create")),
+)
+"""What a tunnel needs besides."""
 
 
 async def problems(client: ApiClient, settings: KubernetesSettings) -> list[str]:
@@ -70,10 +76,11 @@ async def problems(client: ApiClient, settings: KubernetesSettings) -> list[str]
     found = [*_version(version), *await _namespace(client, namespace)]
     if any("there is no" in each for each in found):
         return found
-    allowed = await asyncio.gather(*(_may(client, namespace, each) for each in RIGHTS))
-    missing = [str(right) for right, is_allowed in zip(RIGHTS, allowed, strict=True) if not is_allowed]
-    if missing:
-        found.append(f"the credentials may not, in namespace {namespace}: {', '.join(missing)}")
+    may_not = f"the credentials may not, in namespace {namespace}:"
+    if missing := await _missing(client, namespace, RIGHTS):
+        found.append(f"{may_not} {missing}")
+    if missing := await _missing(client, namespace, TUNNEL_RIGHTS):
+        found.append(f"no tunnel can be there (spec.bursting.expose: tunnel), for which {may_not} {missing}")
     return [*found, *await _quotas(client, namespace)]
 
 
@@ -100,6 +107,12 @@ async def _namespace(client: ApiClient, name: str) -> list[str]:
         text = "pods of a MiniCluster that names no user (pod.securityContext.runAsUser) are refused there"
         return [f"namespace {name} has Pod Security level {level}: {text}"]
     return []
+
+
+async def _missing(client: ApiClient, namespace: str, rights: Sequence[NeededRight]) -> str:
+    """Return those that the credentials do not have."""
+    allowed = await asyncio.gather(*(_may(client, namespace, each) for each in rights))
+    return ", ".join(str(right) for right, may in zip(rights, allowed, strict=True) if not may)
 
 
 async def _may(client: ApiClient, namespace: str, right: NeededRight) -> bool:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from burst.errors import CallInvalid
-from burst.joining import broker_logs
+from burst.errors import CallInvalid, LeadAway, ProviderError
+from burst.joining import broker_logs, tunnel
 from burst.joining.worker_document import WorkerSettings
 from burst.joining.workers import LABEL_OWNER, name_of, worker_objects
-from burst.lifecycle.records import ResourceKey
+from burst.lifecycle.records import ResourceKey, ResourcePhase
 from burst.providers.kubernetes import objects, preflight, reports
 from burst.providers.kubernetes.access import CheckedAccess, server
 from burst.providers.kubernetes.api_errors import translated
 from burst.providers.kubernetes.settings import offer
+from burst.providers.kubernetes.tunnel.processes import ReachProcesses
+from burst.providers.kubernetes.tunnel.records import ReachTask
 from minicluster.kube_client import discovery
 from minicluster.kube_client.client import ApiClient
 from minicluster.kube_client.errors import AccessError, KubernetesError
@@ -26,11 +30,17 @@ if TYPE_CHECKING:
     from burst.joining.records import JoinSettings
     from burst.lifecycle.records import ResourceReport
     from burst.planning.records import Offer
+    from burst.providers.kubernetes.reports import FoundObjects
     from burst.providers.kubernetes.settings import KubernetesSettings
+    from burst.providers.kubernetes.tunnel.processes import ReachKeeper
     from burst.providers.provider import WantedBurst
 
 T = TypeVar("T")
 
+NO_TUNNELS = (
+    "spec.bursting.expose is tunnel, and nothing here would outlive this service: set it to nodePort or"
+    " loadBalancer, or to none where the lead's pod is reached by its own address"
+)
 MANAGER = "minicluster-burst"
 """The field manager of what bursts have."""
 TAIL = {"tailLines": str(broker_logs.TAIL_LINES), "limitBytes": "65536"}
@@ -42,8 +52,8 @@ IMAGE_VOLUMES_SINCE = (1, 35)
 class KubernetesProvider:
     """Runs bursts in one namespace of one cluster.
 
-    A burst is one resource: an anchor and what hangs on it. It is absent only when no object of any kind that
-    we, or its Job, have made is left.
+    A burst is one resource: an anchor and what hangs on it, and for one with a tunnel the lead's side of it.
+    It is absent only when no object of any kind that we, or its Jobs, have made is left, and no such process.
     """
 
     def __init__(
@@ -52,6 +62,8 @@ class KubernetesProvider:
         settings: KubernetesSettings,
         join: Callable[[WantedBurst], JoinSettings],
         now: Callable[[], float] = time.time,
+        *,
+        tunnels: Path | None = None,
     ) -> None:
         self.name = name
         self._settings = settings
@@ -64,6 +76,8 @@ class KubernetesProvider:
         except AccessError:
             address = "unknown"  # its problems have the reason
         self.location = f"{address}/{settings.namespace}"
+        own = hashlib.sha256(self.location.encode()).hexdigest()[:12]
+        self._reaches: ReachKeeper | None = ReachProcesses(tunnels / own) if tunnels is not None else None
 
     def offers(self) -> Sequence[Offer]:
         """Return the machines of the settings."""
@@ -77,6 +91,8 @@ class KubernetesProvider:
         """Make a burst's objects, unless they are there; what cannot be is refused before the first one."""
         pods = self._pods(wanted)
         join = self._join(wanted)
+        if join.route is not None and self._reaches is None:
+            raise CallInvalid(NO_TUNNELS)
         namespace, now = self._settings.namespace, self._now()
 
         async def work(client: ApiClient) -> None:
@@ -85,19 +101,53 @@ class KubernetesProvider:
             await objects.make(client, wanted, namespace, made)
 
         self._visit(work)
+        if join.route is not None and self._reaches is not None:
+            self._reaches.ensure(wanted, lambda: self._reach_task(join, wanted))
 
     def get(self, key: ResourceKey, wanted: WantedBurst) -> ResourceReport:
-        """Return a burst's status."""
+        """Return a burst's status; the lead's side of its tunnel is begun anew if it has ended."""
+        found = self._visit(lambda client: objects.of_burst(client, self._settings.namespace, wanted))
+        status = reports.report(key, found, wanted)
+        if self._reaches is None:
+            return status
+        if not found.all:
+            left = (each for each in self._reaches.left(wanted.installation) if each.label == wanted.label)
+            return next(map(reports.reach_left, left), status)
+        if found.relay is None or status.phase not in (ResourcePhase.COMING, ResourcePhase.READY):
+            return status
+        return self._tunnelled(self._reaches, status, found, wanted)
 
-        async def work(client: ApiClient) -> ResourceReport:
-            found = await objects.of_burst(client, self._settings.namespace, wanted)
-            return reports.report(key, found, wanted)
+    def _tunnelled(
+        self, reaches: ReachKeeper, status: ResourceReport, found: FoundObjects, wanted: WantedBurst
+    ) -> ResourceReport:
+        try:
+            reach = reaches.ensure(wanted, lambda: self._reach_task(self._join(wanted), wanted))
+        except (LeadAway, ProviderError) as error:  # a deletion does not need its tunnel
+            return status._replace(phase=ResourcePhase.COMING, reason=f"its tunnel: {error}")
+        return reports.tunnelled(status, found, reach)
 
-        return self._visit(work)
+    def _reach_task(self, join: JoinSettings, wanted: WantedBurst) -> ReachTask:
+        if join.route is None:
+            raise CallInvalid("its MiniCluster has no tunnels any more")
+        kubeconfig = str(Path(self._access.kubeconfig).absolute()) if self._access.kubeconfig else ""
+        return ReachTask(
+            label=wanted.label,
+            installation=wanted.installation,
+            nodes=wanted.nodes,
+            created=time.time(),
+            until=wanted.until,
+            kubeconfig=kubeconfig,
+            context=self._access.context,
+            namespace=self._settings.namespace,
+            port=tunnel.reach_port(join.port),
+            lead=join.route,
+        )
 
     def delete(self, _key: ResourceKey, wanted: WantedBurst) -> None:
-        """Begin to delete a burst's objects."""
+        """Begin to delete a burst's objects, and end the lead's side of its tunnel."""
         self._visit(lambda client: objects.remove(client, self._settings.namespace, wanted))
+        if self._reaches is not None:
+            self._reaches.stop(wanted)
 
     def broker_problem(self, wanted: WantedBurst) -> str:
         """Return what a pod's log has about why its broker has not joined; nothing without the right."""
@@ -133,7 +183,10 @@ class KubernetesProvider:
             found = objects.grouped(items)
             return [reports.listed(label, installation, each) for label, each in found.items()]
 
-        return self._visit(work)
+        there = self._visit(work)
+        known = {each.burst for each in there}
+        left = self._reaches.left(installation) if self._reaches is not None else ()
+        return [*there, *(reports.reach_left(each) for each in left if each.label not in known)]
 
     def _pods(self, wanted: WantedBurst) -> Callable[[bool], WorkerSettings]:
         """Return what makes the settings of a burst's pods. Raises CallInvalid for an unknown machine."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from burst.joining.tunnel import is_relay
 from burst.joining.workers import ANNOTATION_NODES, LABEL_BURST, LABEL_OWNER, name_of
 from burst.lifecycle.records import ResourceKey, ResourcePhase, ResourceReport
 from minicluster.lead_client import termination_message
@@ -13,6 +14,7 @@ from minicluster.plan.constants import LABEL_POD_INDEX
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from burst.providers.kubernetes.tunnel.records import ReachStatus, ReachTask
     from burst.providers.provider import WantedBurst
 
 KIND = "workers"
@@ -38,17 +40,28 @@ class FoundObjects(NamedTuple):
     others: Sequence[KubeObject] = ()
     """All but the anchor, pods among them."""
     refusals: Sequence[str] = ()
-    """Why the Job could not make pods, the newest first."""
+    """Why the Job of its brokers could not make pods, the newest first."""
 
     @property
     def job(self) -> KubeObject | None:
-        """Its Job."""
-        return next((each for each in self.others if each["kind"] == "Job"), None)
+        """The Job of its brokers."""
+        jobs = (each for each in self.others if each["kind"] == "Job")
+        return next((each for each in jobs if not is_relay(each)), None)
 
     @property
     def pods(self) -> list[KubeObject]:
-        """The pods of its Job."""
-        return [each for each in self.others if each["kind"] == "Pod"]
+        """The pods of its brokers."""
+        return [each for each in self.others if each["kind"] == "Pod" and not is_relay(each)]
+
+    @property
+    def relay(self) -> KubeObject | None:
+        """The Job of its relay; only a burst with a tunnel has one."""
+        return next((each for each in self.others if each["kind"] == "Job" and is_relay(each)), None)
+
+    @property
+    def relay_pods(self) -> list[KubeObject]:
+        """The pods of its relay."""
+        return [each for each in self.others if each["kind"] == "Pod" and is_relay(each)]
 
     @property
     def all(self) -> list[KubeObject]:
@@ -98,6 +111,25 @@ def listed(label: str, installation: str, found: FoundObjects) -> ResourceReport
         phase = ResourcePhase.BROKEN
     since = min(_created(each) for each in found.all)
     return ResourceReport(key, phase, reason, label, installation, since)
+
+
+def tunnelled(status: ResourceReport, found: FoundObjects, reach: ReachStatus | None) -> ResourceReport:
+    """Return the status of a burst with a tunnel: it is ready only if the tunnel is."""
+    if status.phase is not ResourcePhase.READY or (reach is not None and reach.is_ready):
+        return status
+    if reach is not None and reach.refused and not reach.reached:
+        return status._replace(phase=ResourcePhase.BROKEN, reason=f"its tunnel: {reach.problem}")
+    waits = [reason for each in found.relay_pods for reason in _waits(each)]
+    problem = reach.problem if reach is not None else ""
+    reason = next(iter([*waits, *filter(None, [problem])]), "it is not connected yet")
+    return status._replace(phase=ResourcePhase.COMING, reason=f"its tunnel: {reason}")
+
+
+def reach_left(task: ReachTask) -> ResourceReport:
+    """Return the status of a burst of which nothing but the lead's side of its tunnel is there."""
+    key = ResourceKey(KIND, name_of(task.label), task.nodes)
+    reason = "the process of its tunnel is left"
+    return ResourceReport(key, ResourcePhase.BROKEN, reason, task.label, task.installation, task.created)
 
 
 def _phase(found: FoundObjects, nodes: int) -> tuple[ResourcePhase, str]:

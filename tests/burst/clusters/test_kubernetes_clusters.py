@@ -201,15 +201,15 @@ def test_a_load_balancer_is_waited_for(source: Source) -> None:
         found.join("burst-0")
 
 
-def test_a_tunnel_is_a_problem_with_what_to_set(source: Source) -> None:
+def test_a_tunnel_is_joined_by_a_route_with_the_rights_of_whoever_serves(source: Source) -> None:
     found = source.one()
-    planned = policy.of_cluster(found, parse(KINDS, source="test").settings, 0.0)
-    assert planned.problem == (
-        "spec.bursting.expose is tunnel, which is not there yet: set it to nodePort or loadBalancer, or to"
-        " none where the lead's pod is reached by its own address"
-    )
-    with pytest.raises(LeadAway, match=r"MiniCluster science/mc: spec\.bursting\.expose is tunnel"):
-        found.join("burst-0")
+    assert policy.of_cluster(found, parse(KINDS, source="test").settings, 0.0).problem == ""
+    joined = found.join("burst-0")
+    port = found.document.spec.network.port
+    labels = ",".join(f"{key}={value}" for key, value in lead_pod(found.document).items())
+    assert joined.route == (str(source.kubeconfig), "", NAMESPACE, labels, port)
+    assert (joined.address, joined.port) == ("", port)
+    assert source.exposed() == []
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import zipfile
 from base64 import b64decode
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from burst.errors import CallInvalid
+from burst.joining import tunnel
+from burst.joining.records import LeadRoute
 from burst.joining.worker_document import WorkerSettings
 from burst.joining.workers import anchor, labels_of, owned_by, worker_objects
 from burst.providers.provider import WantedBurst
@@ -19,6 +22,7 @@ from minicluster.plan import to_yaml
 from tests.burst.joining.near import CERTIFICATE, SPEC, join_settings, near
 
 if TYPE_CHECKING:
+    from burst.joining.records import JoinSettings
     from minicluster.document import MiniCluster
 
 HERE = Path(__file__).parent
@@ -69,6 +73,15 @@ GOLDENS = {
     "plain": (near(), WorkerSettings()),
     "everything": (near(**BUSY), SETTINGS),
 }
+TUNNELS = {
+    "tunnel": (near(), WorkerSettings()),
+    "tunnel-everything": (near(**BUSY), SETTINGS),
+}
+ROUTE = LeadRoute("/home/ada/.kube/config", "lab", "science", "app.kubernetes.io/instance=near", 8050)
+
+
+def tunnelled(cluster: MiniCluster) -> JoinSettings:
+    return replace(join_settings(cluster=cluster), address="", port=8050, route=ROUTE)
 
 
 def objects(cluster: MiniCluster, settings: WorkerSettings = SETTINGS) -> dict[str, dict[str, Any]]:
@@ -76,11 +89,11 @@ def objects(cluster: MiniCluster, settings: WorkerSettings = SETTINGS) -> dict[s
     return {each["kind"]: each for each in made}
 
 
-@pytest.mark.parametrize("name", GOLDENS)
+@pytest.mark.parametrize("name", [*GOLDENS, *TUNNELS])
 def test_golden(request: pytest.FixtureRequest, name: str) -> None:
-    cluster, settings = GOLDENS[name]
-    made = [anchor(WANTED, settings.namespace)]
-    made += worker_objects(join_settings(cluster=cluster), WANTED, settings, NOW)
+    cluster, settings = {**GOLDENS, **TUNNELS}[name]
+    join = tunnelled(cluster) if name in TUNNELS else join_settings(cluster=cluster)
+    made = [anchor(WANTED, settings.namespace), *worker_objects(join, WANTED, settings, NOW)]
     rendered = to_yaml(map(_without_scripts, made))
     golden = HERE / "golden" / f"{name}.yaml"
     if request.config.getoption("--golden-write"):
@@ -90,7 +103,7 @@ def test_golden(request: pytest.FixtureRequest, name: str) -> None:
 
 
 def test_every_golden_file_is_of_a_case() -> None:
-    assert {path.stem for path in (HERE / "golden").iterdir()} == set(GOLDENS)
+    assert {path.stem for path in (HERE / "golden").iterdir()} == {*GOLDENS, *TUNNELS}
 
 
 def _without_scripts(item: dict[str, Any]) -> dict[str, Any]:
@@ -257,3 +270,30 @@ def test_a_document_of_which_no_files_can_be_made_is_refused() -> None:
     named = cluster.metadata.model_copy(update={"name": "burst-0"})
     with pytest.raises(CallInvalid, match="burst-0-0 is listed twice"):
         objects(cluster.model_copy(update={"metadata": named}))
+
+
+@pytest.mark.parametrize("name", TUNNELS)
+def test_followers_of_a_tunnel_reach_the_lead_at_their_relay(name: str) -> None:
+    made = worker_objects(tunnelled(TUNNELS[name][0]), WANTED, TUNNELS[name][1], NOW)
+    kinds = [each["kind"] for each in made]
+    assert kinds == ["Secret", "ConfigMap", "NetworkPolicy", "Service", "Job", "Job"]
+    _, config, _, service, relay, job = made
+    namespace = config["metadata"]["namespace"]
+    assert f'connect = "tcp://mcb-62dgmfw4gk-relay.{namespace}.svc:8050"' in config["data"]["broker.toml"]
+    assert service["metadata"]["name"] == relay["metadata"]["name"] == "mcb-62dgmfw4gk-relay"
+    pod = relay["spec"]["template"]
+    assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+    broker = job["spec"]["template"]
+    assert not service["spec"]["selector"].items() <= broker["metadata"]["labels"].items()
+    assert "kueue.x-k8s.io/queue-name" not in relay["metadata"]["labels"]
+    assert relay["spec"]["activeDeadlineSeconds"] == job["spec"]["activeDeadlineSeconds"]
+    [container] = pod["spec"]["containers"]
+    assert container["image"] == broker["spec"]["containers"][0]["image"]
+    secrets = [each for each in pod["spec"]["volumes"] if "secret" in each]
+    assert secrets == []
+    assert ROUTE.kubeconfig not in repr(made)
+
+
+@pytest.mark.parametrize(("port", "reached"), [(8050, 8049), (8049, 8048)])
+def test_the_relay_has_a_port_of_its_own_for_the_leads_side(port: int, reached: int) -> None:
+    assert tunnel.reach_port(port) == reached

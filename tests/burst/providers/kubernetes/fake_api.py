@@ -86,7 +86,9 @@ class FakeApi:
             return 200, {"major": "1", "minor": self.minor}
         if path.endswith("selfsubjectaccessreviews"):
             about = body["spec"]["resourceAttributes"]
-            return 201, {"status": {"allowed": f"{about['verb']} {about['resource']}" not in self.denied}}
+            below = f"/{about['subresource']}" if "subresource" in about else ""
+            right = f"{about['verb']} {about['resource']}{below}"
+            return 201, {"status": {"allowed": right not in self.denied}}
         if method != "GET":
             served = {"POST": self._create, "PATCH": self._apply}.get(method)
             return served(path, body) if served is not None else self._delete(path)

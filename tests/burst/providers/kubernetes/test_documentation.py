@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from burst.providers.kubernetes.preflight import RIGHTS
+from burst.providers.kubernetes.preflight import RIGHTS, TUNNEL_RIGHTS
+from burst.providers.kubernetes.provider import KubernetesProvider
 from burst.providers.kubernetes.settings import KubernetesSettings
+from tests.burst.providers.kubernetes.conftest import NOW
+from tests.burst.providers.kubernetes.test_tunnels import FakeReaches, by_tunnel
 
 if TYPE_CHECKING:
     from tests.burst.providers.kubernetes.conftest import FarCluster
@@ -27,7 +30,7 @@ def test_the_role_has_the_rights_that_are_used_and_no_other() -> None:
         for resource in rule["resources"]
         for group in rule["apiGroups"]
     }
-    assert granted == {(each.verb, each.name, each.group) for each in RIGHTS}
+    assert granted == {(each.verb, each.name, each.group) for each in (*RIGHTS, *TUNNEL_RIGHTS)}
 
 
 def test_the_settings_can_be_set() -> None:
@@ -36,7 +39,10 @@ def test_the_settings_can_be_set() -> None:
 
 
 def test_every_object_is_listed(far: FarCluster) -> None:
-    far.create()
+    """Those of a burst with a tunnel are all that there can be."""
+    provider = KubernetesProvider("far", far.provider._settings, by_tunnel, lambda: NOW)
+    provider._reaches = FakeReaches()
+    provider.create(far.key, "token", far.wanted)
     made = {
         (item["kind"], item["metadata"]["name"].replace(far.wanted.label, "LABEL"))
         for item in far.api.items.values()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from burst.providers.kubernetes.preflight import RIGHTS
+from burst.providers.kubernetes.preflight import RIGHTS, TUNNEL_RIGHTS
 from tests.burst.providers.kubernetes.fake_api import NAMESPACE, Refusal
 
 if TYPE_CHECKING:
@@ -22,6 +22,16 @@ def test_nothing_is_wrong_and_nothing_is_written(far: FarCluster) -> None:
 def test_missing_rights_are_named_together(far: FarCluster) -> None:
     far.api.denied |= {"delete jobs", "list events"}
     message = f"the credentials may not, in namespace {NAMESPACE}: delete jobs.batch, list events"
+    assert list(far.provider.problems()) == [message]
+
+
+def test_rights_for_tunnels_are_named_apart(far: FarCluster) -> None:
+    """Other ways to the lead do without them."""
+    far.api.denied |= {"create pods/portforward", "list services"}
+    message = (
+        "no tunnel can be there (spec.bursting.expose: tunnel), for which the credentials may not, in"
+        f" namespace {NAMESPACE}: list services, create pods/portforward"
+    )
     assert list(far.provider.problems()) == [message]
 
 
@@ -80,4 +90,4 @@ def test_every_right_that_is_used_is_asked_for(far: FarCluster) -> None:
         is_collection = words[-2] in (NAMESPACE, "namespaces") and words[-3] == "namespaces"
         verb = names[method] or ("list" if is_collection else "get")
         used.add((verb, words[-1] if is_collection else words[-2]))
-    assert used <= {(each.verb, each.resource.plural) for each in RIGHTS}
+    assert used <= {(each.verb, each.resource.plural) for each in (*RIGHTS, *TUNNEL_RIGHTS)}

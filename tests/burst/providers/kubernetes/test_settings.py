@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -14,9 +15,6 @@ from burst.planning.records import NodeShape, Offer
 from burst.providers.kubernetes import KIND
 from tests.burst.joining.near import join_settings
 from tests.burst.providers.kubernetes.fake_api import kubeconfig
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MACHINE = {"machine": "c8", "cores": 8}
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
@@ -30,7 +28,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 def open_provider(**settings: Any) -> Any:
     model = KIND.settings.model_validate({"namespace": "bursts", "offers": [MACHINE], **settings})
-    return KIND.open("far", model, SimpleNamespace(join=join_settings))
+    return KIND.open("far", model, SimpleNamespace(join=join_settings, state=Path("state")))
 
 
 @pytest.mark.parametrize("name", WRONG)
