@@ -46,8 +46,8 @@ UNFIT = frozenset({"local"})
 """Kinds of providers whose brokers are on this machine: no lead in a pod is reached from there."""
 TUNNEL = "tunnel"
 NO_TUNNELS = (
-    "spec.bursting.expose is tunnel, and nothing in a cluster would outlive a service's pod: set it to nodePort"
-    " or loadBalancer, or to none where the lead's pod is reached by its own address"
+    "spec.bursting.expose is tunnel, and nothing in a cluster would outlive a service's pod: set it to"
+    " nodePort or loadBalancer, or to none where the lead's pod is reached by its own address"
 )
 ENDING = "it is being deleted: its bursts end, and it gets no others"
 _CERTIFICATE = "curve.cert"
