@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats.jobid import f58
 from burst.leads.restartable_jobs import RestartableSlotJobs
+from burst.lifecycle.records import BEGUN_ANEW, LOST
 from minicluster.save_restore.losses import Loss, restart_lost
 
 if TYPE_CHECKING:
     from burst.leads.slot_ranks import SlotRanks
     from minicluster.instance.port import Instance
-
-BEGUN_ANEW, LOST = "begun anew", "lost"
-"""How the outcomes begin of jobs whose nodes were lost."""
 
 
 def conclude(

@@ -9,14 +9,18 @@ from sqlalchemy import case, func, select
 from burst.ledger.bursts import BURSTS
 from burst.ledger.jobs import JOBS
 from burst.ledger.reservations import RESERVATIONS
+from burst.lifecycle import records
 from burst.lifecycle.states import BurstState
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-RAN, RETURNED, NOT_MOVED = "ran", "returned", "not-moved"
-JOB_RESULTS = (RAN, RETURNED, NOT_MOVED)
-"""What became of the jobs of a deleted burst: those not moved were started here, or their burst failed."""
+RAN, RETURNED, NOT_MOVED, BEGUN_ANEW, LOST = "ran", "returned", "not-moved", "begun-anew", "lost"
+JOB_RESULTS = (RAN, RETURNED, NOT_MOVED, BEGUN_ANEW, LOST)
+"""What became of the jobs of a deleted burst: those not moved were started here, or their burst failed.
+
+The last two ended with its nodes.
+"""
 _OF_USERS = "user:"
 
 
@@ -31,7 +35,11 @@ async def amounts(connection: AsyncConnection, *, is_charged: bool) -> dict[str,
 async def job_results(connection: AsyncConnection) -> dict[str, int]:
     """Return how many jobs of deleted bursts had each of JOB_RESULTS."""
     result = case(
-        (JOBS.c.returned_at.is_not(None), RETURNED), (JOBS.c.moved_at.is_not(None), RAN), else_=NOT_MOVED
+        (JOBS.c.outcome.like(f"{records.BEGUN_ANEW}%"), BEGUN_ANEW),
+        (JOBS.c.outcome.like(f"{records.LOST}%"), LOST),
+        (JOBS.c.returned_at.is_not(None), RETURNED),
+        (JOBS.c.moved_at.is_not(None), RAN),
+        else_=NOT_MOVED,
     )
     found = (
         select(result, func.count())

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 PREFIX = "mcb-"
 """How the names of all resources begin."""
+BEGUN_ANEW, LOST = "begun anew", "lost"
+"""How the outcomes begin of jobs whose nodes were lost: the second where a job may run once only."""
 _NAMED = 10
 """Characters of a burst's id in the names of its resources."""
 

@@ -103,6 +103,22 @@ def test_a_burst_is_counted_while_it_lasts_and_charged_at_its_end() -> None:
     measured(scenario)
 
 
+def test_jobs_that_ended_with_the_nodes_of_a_burst_are_counted_apart() -> None:
+    async def scenario(world: MeasuredWorld) -> None:
+        await world.world.request(3, seconds=1000.0)
+        await world.world.run(until="active")
+        while world.world.lead.jobs[1].ends is None:
+            await world.world.tick()
+        for each in world.world.cloud.there():
+            world.world.cloud.remove(each.key)
+        await world.world.run()
+        await world.read()
+        assert world.value(measurements.JOBS, result=totals.BEGUN_ANEW) == 1
+        assert world.value(measurements.JOBS, result=totals.RAN) == 0
+
+    measured(scenario)
+
+
 def test_each_state_is_measured_when_it_is_left() -> None:
     async def scenario(world: MeasuredWorld) -> None:
         await world.world.request(1)
