@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,13 +18,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from burst.ledger.schema import SCHEMA
+from burst.lifecycle.records import ResourcePhase
 from burst.providers.memory import PODS
+from burst.providers.provider import WantedBurst
+from burst.sweep import ORPHAN_SECONDS
 from minicluster.database import open_database
 from tests.burst.life.meter import Meter
 from tests.burst.life.model_lead import ModelLead
 from tests.burst.life.world import MEMORY, OFFER, SLOT, World
 from tests.burst.providers.conformance.rigs import KubernetesRig
 from tests.database import ready_file
+from tests.devcluster import until
 from tests.kubernetes import inventory
 
 if TYPE_CHECKING:
@@ -34,7 +39,10 @@ if TYPE_CHECKING:
     from tests.devcluster import Api, ControlPlane
 
 CALLS = ("create", "get", "delete", "owned")
-KILLS = [(way, call) for call in CALLS for way in ("before", "after", "lost")]
+WAYS = ("before", "after", "lost")
+LABEL = "62dgmfw4gk"
+KINDS = (("/api/v1", "pods"), ("/apis/batch/v1", "jobs"))
+SECONDS = 120.0  # a machine that does other things as well takes longer than the 10 that it needs
 
 
 @dataclass
@@ -109,11 +117,49 @@ def rig(plane: ControlPlane, api: Api, namespace: str) -> KubernetesRig:
     return KubernetesRig(api, namespace)
 
 
+def points(names: list[str]) -> dict[str, int]:
+    """Return a late call of each kind, and three commits, by their numbers from 1.
+
+    The very last ones are not there in each life: a real server takes its time.
+    """
+
+    def numbers(wanted: str) -> list[int]:
+        return [number for number, name in enumerate(names, 1) if name == wanted]
+
+    late = {call: numbers(f"provider {call}")[-2:][0] for call in CALLS}
+    commits = numbers("commit")
+    return {**late, **{f"commit {part} of 4": commits[part * len(commits) // 4] for part in (1, 2, 3)}}
+
+
 @pytest.mark.timeout(600)
-def test_a_service_is_killed_at_each_kind_of_call(rig: KubernetesRig) -> None:
-    """At the last one of each kind, as for the first ones there is the grid in memory."""
-    names = asyncio.run(life(rig)).meter.names
-    points = {call: len(names) - names[::-1].index(f"provider {call}") for call in CALLS}
-    for way, call in KILLS:
-        world = asyncio.run(life(rig, (way, points[call])))
+def test_a_service_is_killed_at_each_kind_of_call_and_amid_commits(rig: KubernetesRig) -> None:
+    """The whole grid is in memory, in tests/burst/life."""
+    chosen = points(asyncio.run(life(rig)).meter.names)
+    for way, (call, number) in itertools.product(WAYS, chosen.items()):
+        world = asyncio.run(life(rig, (way, number)))
         assert world.services == (1 if way == "lost" else 2), (way, call)
+
+
+def test_what_nobody_ends_ends_by_itself_and_is_swept_without_a_ledger(rig: KubernetesRig) -> None:
+    """The service, its ledger and the lead are gone for good; another one knows the installation alone."""
+    before = inventory.of(rig.api)
+    end = time.time() + 8.0
+    wanted = WantedBurst(LABEL, "here", 2, rig.machine, spot=False, until=end, cluster="mc", slot="burst-0")
+    [key] = rig.provider.resources(wanted)
+    rig.provider.create(key, "token", wanted)
+    until(lambda: rig.provider.get(key, wanted).phase is ResourcePhase.READY, "its pods to run", SECONDS)
+    pods, job = (f"{prefix}/namespaces/{rig.namespace}/{kind}" for prefix, kind in KINDS)
+    until(lambda: not rig.api.items(pods), "its pods to end", SECONDS)
+    assert time.time() >= end - 2  # seconds are whole there, and here
+    conditions = rig.api.get(f"{job}/mcb-{LABEL}")["status"]["conditions"]
+    assert "DeadlineExceeded" in {each.get("reason") for each in conditions}
+
+    async def swept() -> list[tuple[str, str]]:
+        async with opened(rig) as world:
+            world.now = time.time() + ORPHAN_SECONDS
+            await world.tick()
+            assert world.service.report is not None
+            return [(each.status.key.name, each.action) for each in world.service.report.orphans]
+
+    assert asyncio.run(swept()) == [(f"mcb-{LABEL}", "deleted")]
+    until(lambda: inventory.of(rig.api) - before == set(), "nothing to be left", SECONDS)
