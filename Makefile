@@ -8,8 +8,8 @@
 #                figures: 200 keys through cut connections, 10^6 lines of output, two replicas on PostgreSQL, …;
 #                REFERENCE=CHECKOUT REFERENCE_PYTHON=PYTHON: its speed on real Flux, beside flux-restful-api's
 # make prove-burst   what bursts promise under faults and attack, with figures: services killed at any moment, eight
-#                planners of one budget, plans that are true, brokers that do not belong to their lead, speeds; on real Flux too
-#                if it is on PATH
+#                planners of one budget, plans that are true, brokers that do not belong to their lead, speeds, links that
+#                are cut between two clusters; on real Flux too if it is on PATH
 # make cluster   a real Kubernetes control plane on this machine, in the background; FAKE_NODES=3: with nodes
 #                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux); INSTALL=1:
 #                with the operator and the metrics adapter in pods, as the chart installs them
@@ -81,8 +81,12 @@ prove-rest: $(VENV)/.ready
 
 # Each is a program of tests/burst/proofs. It prints figures, and a line of JSON.
 BURST_PROOFS := one_machine service_kills budget plans wrong_partners speeds
+# Behind them come the whole grid of kills, and what needs two clusters.
+BURST_TESTS := tests/burst/life tests/kubernetes/burst $(wildcard tests/kubernetes/pods/test_burst*.py) \
+	$(wildcard tests/kubernetes/pods/shipped/test_burst*.py)
 prove-burst: $(VENV)/.ready
-	@code=0; for proof in $(BURST_PROOFS); do $(BIN)/python -m tests.burst.proofs.$$proof || code=1; done; exit $$code
+	@code=0; for proof in $(BURST_PROOFS); do $(BIN)/python -m tests.burst.proofs.$$proof || code=1; done; \
+		$(PYTEST) -s $(BURST_TESTS) || code=1; exit $$code
 
 # eval "$$(make -s cluster)" points kubectl at it.
 cluster: $(VENV)/.ready

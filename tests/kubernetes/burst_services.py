@@ -71,17 +71,22 @@ class Served:
 
 
 def of(
-    user: CommandLine, remote: ControlPlane, namespace: str, folder: Path, **more: Any
+    user: CommandLine,
+    remote: ControlPlane,
+    namespace: str,
+    folder: Path,
+    names: tuple[str, ...] = ("research",),
+    **more: Any,
 ) -> Iterator[Served]:
-    """Have settings whose provider `research` is a namespace of a cluster; in the end no service runs."""
+    """Have settings whose providers are a namespace of a cluster; in the end no service runs."""
     settings = {
         "kubeconfig": str(remote.kubeconfig),
         "namespace": namespace,
         "offers": [{"machine": "small", "cores": 2, "requests": {"cpu": "500m"}}],
         **more,
     }
-    provider = {"name": "research", "kind": "kubernetes", "settings": settings}
-    (folder / "burst.yaml").write_text(yaml.safe_dump({"providers": [provider]}))
+    providers = [{"name": name, "kind": "kubernetes", "settings": settings} for name in names]
+    (folder / "burst.yaml").write_text(yaml.safe_dump({"providers": providers}))
     made = Served(user, folder)
     yield made
     if made.process is not None and made.process.poll() is None:

@@ -19,10 +19,11 @@ from tests.kubernetes import inventory
 from tests.kubernetes.command_line import RBAC
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from burst.lifecycle.records import ResourceKey, ResourceReport
+    from burst.providers.kubernetes.preflight import NeededRight
     from tests.devcluster import Api, ControlPlane
 
 SECONDS = 60.0
@@ -172,23 +173,23 @@ def grant(api: Api, namespace: str, user: str, rules: Sequence[dict[str, Any]]) 
 
 
 @pytest.mark.usefixtures("_fake")
+def rules(rights: Iterable[NeededRight]) -> list[dict[str, list[str]]]:
+    """Return the rules of a Role that has these rights."""
+    return [{"apiGroups": [each.group], "resources": [each.name], "verbs": [each.verb]} for each in rights]
+
+
 def test_the_rights_that_are_asked_for_suffice(plane: ControlPlane, api: Api, namespace: str) -> None:
     kubeconfig = plane.user(f"bursts-{namespace}").kubeconfig
     burst = Burst(kubeconfig, namespace)
-    [problem] = burst.provider.problems()
+    [problem, of_tunnels] = burst.provider.problems()
     assert problem.startswith(f"the credentials may not, in namespace {namespace}: create configmaps, get")
+    assert of_tunnels.endswith(
+        "list services, delete services, get pods/portforward, create pods/portforward"
+    )
     with pytest.raises(AccessDenied, match="configmaps is forbidden"):
         burst.create()
-    rules = [
-        {
-            "apiGroups": [each.resource.version.rpartition("/")[0]],
-            "resources": [each.resource.plural],
-            "verbs": [each.verb],
-        }
-        for each in RIGHTS
-    ]
-    grant(api, namespace, "bursts", rules)
-    until(lambda: not list(burst.provider.problems()), "the rights to be there", SECONDS)
+    grant(api, namespace, "bursts", rules(RIGHTS))
+    until(lambda: list(burst.provider.problems()) == [of_tunnels], "the rights to be there", SECONDS)
     burst.create()
     burst.becomes(ResourcePhase.READY)
     burst.delete()
