@@ -179,6 +179,7 @@ def rules(rights: Iterable[NeededRight]) -> list[dict[str, list[str]]]:
 
 
 def test_the_rights_that_are_asked_for_suffice(plane: ControlPlane, api: Api, namespace: str) -> None:
+    plane.add_fake_nodes(2)
     kubeconfig = plane.user(f"bursts-{namespace}").kubeconfig
     burst = Burst(kubeconfig, namespace)
     [problem, of_tunnels] = burst.provider.problems()
