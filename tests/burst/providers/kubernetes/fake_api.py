@@ -86,7 +86,7 @@ class FakeApi:
             return 200, {"major": "1", "minor": self.minor}
         if path.endswith("selfsubjectaccessreviews"):
             about = body["spec"]["resourceAttributes"]
-            below = f"/{about['subresource']}" if "subresource" in about else ""
+            below = f"/{about['subresource']}" if about.get("subresource") else ""
             right = f"{about['verb']} {about['resource']}{below}"
             return 201, {"status": {"allowed": right not in self.denied}}
         if method != "GET":
