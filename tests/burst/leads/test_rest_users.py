@@ -6,6 +6,8 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pytest
+
 from burst.advance.context import AdvanceContext
 from burst.advance.reserve import reserve
 from burst.clusters.records import BurstingCluster, ClusterPolicy
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from minicluster.instance.port import Instance
     from tests.conformance.laboratory import Laboratory
 
+DIRECTLY = pytest.mark.parametrize("laboratory", ["embedded", "flux"], indirect=True)
+"""Over a lead's API a burst service reads jobs, and the RESTful API has a token of its own."""
 WORST = 70_000
 """What a burst of one node costs at worst: its window and all around it, at 1,000 a second."""
 LIMITS = (BudgetLimit("all", WORST * 7 // 2), BudgetLimit(EACH_USER, WORST * 5 // 2))
@@ -87,6 +91,7 @@ async def planned_until_nothing_is_left(ledger: Ledger, lead: Lead) -> dict[int,
                 await reserve(context, burst)
 
 
+@DIRECTLY
 def test_two_users_spend_one_budget(laboratory: Laboratory, instance: Instance, tmp_path: Path) -> None:
     """What a job of theirs states is all that tells them apart."""
 
@@ -112,6 +117,7 @@ def test_two_users_spend_one_budget(laboratory: Laboratory, instance: Instance, 
     assert limiting == {"budget all: its burst may cost 0.07, and 0.035 is left"}
 
 
+@DIRECTLY
 def test_a_job_shows_the_burst_in_whose_queue_it_is(
     laboratory: Laboratory, instance: Instance, tmp_path: Path
 ) -> None:

@@ -169,6 +169,16 @@ class Processes:
         self.running[words] = self._started(words)
         self.kills += 1
 
+    def check(self) -> None:
+        """Raise where a service has ended by itself: what is waited for would not come."""
+        ended = {words: each.returncode for words, each in self.running.items() if each.poll() is not None}
+        assert not [words for words in ended if words[0] == "service"], ended
+
+    def progress(self) -> int:
+        """Return the same while services run."""
+        self.check()
+        return self.done()
+
     def done(self) -> int:
         """Return how often it was planned."""
         return sum(each.stat().st_size for each in self.folder.glob("rounds-*"))
@@ -189,15 +199,15 @@ async def _prove(url: str, folder: Path, facts: Facts, rounds: int, kills: int) 
     there = Processes(url, folder, rounds)
     try:
         for number in range(kills):
-            await _until(lambda wanted=total * (number + 1) // (kills + 1): there.done() >= wanted)  # type: ignore[misc]
+            await _until(lambda wanted=total * (number + 1) // (kills + 1): there.progress() >= wanted)  # type: ignore[misc]
             role = "planner" if number % 2 else "service"
             there.kill(numbers.choice([each for each in there.running if each[0] == role]))
-        await _until(lambda: there.done() >= total)
-        await _until_no(database, BurstState.REQUESTED, BurstState.PLANNED, BurstState.PROVISIONING)
+        await _until(lambda: there.progress() >= total)
+        await _until_no(there, database, BurstState.REQUESTED, BurstState.PLANNED, BurstState.PROVISIONING)
         found = await _spent(database)
         _check_use(facts, found)
         (folder / "over").touch()
-        await _until_no(database, *(each for each in BurstState if each is not BurstState.DELETED))
+        await _until_no(there, database, *(each for each in BurstState if each is not BurstState.DELETED))
     finally:
         there.end()
     await _check(database, folder, facts)
@@ -246,7 +256,9 @@ async def _until(probe: Callable[[], bool], seconds: float = 900.0) -> None:
             await asyncio.sleep(0.02)
 
 
-async def _until_no(database: Database, *states: BurstState, seconds: float = 600.0) -> None:
+async def _until_no(
+    there: Processes, database: Database, *states: BurstState, seconds: float = 600.0
+) -> None:
     """Wait until no burst is in one of these states."""
 
     async def left() -> bool:
@@ -255,6 +267,7 @@ async def _until_no(database: Database, *states: BurstState, seconds: float = 60
 
     async with asyncio.timeout(seconds):
         while await left():
+            there.check()
             await asyncio.sleep(0.1)
 
 
