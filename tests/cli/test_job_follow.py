@@ -18,6 +18,7 @@ from minicluster.instance.records import (
     JobResult,
     JobState,
     OutputChunk,
+    QueueResources,
     QueueStatus,
     Resources,
     ResourceSubset,
@@ -73,7 +74,7 @@ def _instance(jobs: Jobs) -> Instance:
     resources = Resources(PART, PART, nothing, nothing, PART, nothing, nothing)
     made: Any = SimpleNamespace(
         jobs=jobs,
-        nodes=SimpleNamespace(resources=lambda: resources),
+        nodes=SimpleNamespace(by_queue=lambda: QueueResources(resources)),
         queues=SimpleNamespace(all=lambda: [QueueStatus("", enabled=True, started=True)]),
         links=SimpleNamespace(inherits_environment=True),
     )
