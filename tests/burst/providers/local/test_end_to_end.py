@@ -127,8 +127,12 @@ def test_a_burst_joins_runs_jobs_and_goes(near: Near) -> None:
 
 
 def test_nothing_runs_on_where_the_supervisor_was_killed(near: Near) -> None:
-    """Neither its brokers, nor a job's processes that have left their session and environment."""
+    """Neither its brokers, nor a job's processes that have left their session and environment.
+
+    Those are known to the broker's fence alone, which acts when the lead has not answered for its time.
+    """
     (key,) = near.provider.resources(BURST)
+    near.provider = near.opened(fence=5.0, leave_after=60.0)
     near.provider.create(key, "token", BURST)
     until(lambda: near.up() == "near-0,burst-0-[0-1]", "its nodes", 60)
     script = 'setsid env -i PATH="$PATH" sleep 1002 & exec sleep 1003'
@@ -144,7 +148,7 @@ def test_nothing_runs_on_where_the_supervisor_was_killed(near: Near) -> None:
         living = [pid for pid in job | brokers if processes.start_time(pid)]
         return {pid: Path(f"/proc/{pid}/cmdline").read_bytes().decode() for pid in living}
 
-    until(lambda: not still(), "the end of all processes", 30)
+    until(lambda: not still(), "the end of all processes", 60)
     assert still() == {}
 
 
