@@ -105,16 +105,19 @@ def _joining(life: Life) -> Iterator[BurstStep]:
     yield from _another_instance(life, slot)
     if missing := life.ranks - slot.online:
         yield steps.Wait(f"ranks {idset.encode(missing)} have not joined")
+    yield from _tried(life, slot, life.ranks & slot.drained, BurstState.DELETING)
+    yield steps.Enter(BurstState.ACTIVE)
+
+
+def _tried(life: Life, slot: SlotView, again: frozenset[int], failed: BurstState) -> Iterator[BurstStep]:
+    """Yield what tries a job on each rank, and on some once more; the state where jobs do not run on one."""
     for rank in sorted(life.ranks & slot.probes.keys()):
         if error := slot.probes[rank].error:
-            yield steps.Enter(
-                BurstState.DELETING, BurstOutcome.FAILED, f"jobs do not run on rank {rank}: {error}"
-            )
-    if untried := (life.ranks - slot.probes.keys()) | (life.ranks & slot.drained):
+            yield steps.Enter(failed, BurstOutcome.FAILED, f"jobs do not run on rank {rank}: {error}")
+    if untried := (life.ranks - slot.probes.keys()) | again:
         yield steps.Probe(tuple(sorted(untried)))
     if not all(slot.probes[rank].done for rank in life.ranks):
         yield steps.Wait("jobs that try the ranks have not ended")
-    yield steps.Enter(BurstState.ACTIVE)
 
 
 def _active(life: Life) -> Iterator[BurstStep]:
@@ -152,14 +155,7 @@ def _closed(life: Life, slot: SlotView) -> Iterator[BurstStep]:
             reason = f"ranks {idset.encode(missing)} did not come back in {span}"
             yield steps.Enter(BurstState.DRAINING, BurstOutcome.FAILED, reason)
         yield steps.Wait(f"ranks {idset.encode(missing)} are gone: its queue is closed")
-    for rank in sorted(life.ranks & slot.probes.keys()):
-        if error := slot.probes[rank].error:
-            reason = f"jobs do not run on rank {rank}: {error}"
-            yield steps.Enter(BurstState.DRAINING, BurstOutcome.FAILED, reason)
-    if untried := life.ranks - slot.probes.keys():
-        yield steps.Probe(tuple(sorted(untried)))
-    if not all(slot.probes[rank].done for rank in life.ranks):
-        yield steps.Wait("jobs that try the ranks have not ended")
+    yield from _tried(life, slot, frozenset(), BurstState.DRAINING)
     yield steps.OpenQueue()
 
 

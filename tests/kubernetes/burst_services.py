@@ -13,13 +13,17 @@ import yaml
 
 from broker_config.formats import jobid
 from tests import inside
+from tests.devcluster import until
+from tests.kubernetes.live import SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from minicluster.instance.records import Job
     from tests.devcluster import ControlPlane
     from tests.kubernetes.command_line import CommandLine
+    from tests.kubernetes.kept_instance import KeptInstance
 
 
 @dataclass
@@ -91,3 +95,21 @@ def of(
     yield made
     if made.process is not None and made.process.poll() is None:
         made.end(signal.SIGKILL)
+
+
+def hosts(instance: KeptInstance, id_: int) -> list[str]:
+    """Return what a job has printed: the name of a pod by each task."""
+    chunks = instance.ask(lambda connected: list(connected.jobs.output(id_)))
+    return b"".join(each.data for each in chunks).decode().split()
+
+
+def job(instance: KeptInstance, id_: int) -> Job:
+    """Wait until a job has ended, and return it."""
+
+    def poll() -> Job | None:
+        found = instance.ask(lambda connected: connected.jobs.get(id_))
+        return found if found.t_inactive else None
+
+    found = until(poll, f"the end of job {id_}", SECONDS)
+    assert found is not None
+    return found

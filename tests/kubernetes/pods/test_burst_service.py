@@ -13,6 +13,7 @@ import pytest
 from minicluster.instance.records import JobFilter
 from tests.devcluster import Options, cluster, until
 from tests.kubernetes import burst_services, inventory, script_pods
+from tests.kubernetes.burst_services import hosts, job
 from tests.kubernetes.command_line import member
 from tests.kubernetes.kept_instance import KeptInstance
 from tests.kubernetes.live import SECONDS
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from minicluster.instance.records import Job
     from tests.devcluster import ControlPlane
     from tests.kubernetes.burst_services import Served
     from tests.kubernetes.live import Live
@@ -66,24 +66,6 @@ def served(
     """A MiniCluster that bursts, and settings with a provider in the other cluster."""
     live.create(container=SMALL, size=1, flux=FLUX, bursting=BURSTING).joined(1)
     yield from burst_services.of(member(nodes, live.namespace, "edit"), remote, remote_space, tmp_path)
-
-
-def hosts(instance: KeptInstance, id_: int) -> list[str]:
-    """Return what a job has printed: the name of a pod by each task."""
-    chunks = instance.ask(lambda connected: list(connected.jobs.output(id_)))
-    return b"".join(each.data for each in chunks).decode().split()
-
-
-def job(instance: KeptInstance, id_: int) -> Job:
-    """Wait until a job has ended, and return it."""
-
-    def poll() -> Job | None:
-        found = instance.ask(lambda connected: connected.jobs.get(id_))
-        return found if found.t_inactive else None
-
-    found = until(poll, f"the end of job {id_}", SECONDS)
-    assert found is not None
-    return found
 
 
 def labelled(plane: ControlPlane) -> set[str]:

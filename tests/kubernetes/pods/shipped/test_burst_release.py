@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from broker_config.formats import jobid
-from minicluster.instance.records import Job, JobFilter
+from minicluster.instance.records import JobFilter
 from tests.devcluster import ControlPlane, Options, cluster, until
 from tests.devcluster.release import NAMESPACE, Release
-from tests.kubernetes import burst_release, inventory, script_pods
+from tests.kubernetes import burst_release, burst_services, inventory, script_pods
 from tests.kubernetes.burst_release import KUBECONFIG, BurstRelease
 from tests.kubernetes.command_line import CommandLine
 from tests.kubernetes.kept_instance import KeptInstance
@@ -77,24 +77,6 @@ def submitted(user: CommandLine, *words: object) -> int:
     return jobid.parse(done.stdout.strip())
 
 
-def ended(instance: KeptInstance, id_: int) -> Job:
-    """Wait until a job has ended, and return it."""
-
-    def poll() -> Job | None:
-        found = instance.ask(lambda connected: connected.jobs.get(id_))
-        return found if found.t_inactive else None
-
-    found = until(poll, f"the end of job {id_}", SECONDS)
-    assert found is not None
-    return found
-
-
-def printed(instance: KeptInstance, id_: int) -> list[str]:
-    """Return what a job has printed: the name of a pod by each task."""
-    chunks = instance.ask(lambda connected: list(connected.jobs.output(id_)))
-    return b"".join(each.data for each in chunks).decode().split()
-
-
 def shown(live: Live) -> list[dict[str, Any]]:
     """Return the bursts in the MiniCluster's status."""
     found: list[dict[str, Any]] = live.status.get("bursts") or []
@@ -119,7 +101,7 @@ def test_jobs_run_in_another_cluster_once_each_though_the_service_is_killed_amid
     try:
         until(lambda: shown(live) and named(far, "mcb-"), "the burst to be made", SECONDS)
         killed = service.kill()
-        jobs = [ended(instance, each) for each in ids]
+        jobs = [burst_services.job(instance, each) for each in ids]
         ran = time.monotonic() - begin
         until(lambda: not shown(live) and not named(far, "mcb-"), "the burst to be deleted", SECONDS)
         until(lambda: not named(nodes, "-bursts-"), "the exposure to be taken back", SECONDS)
@@ -130,7 +112,7 @@ def test_jobs_run_in_another_cluster_once_each_though_the_service_is_killed_amid
     assert [each.returncode for each in jobs] == [0] * len(JOBS)
     hosts = set()
     for job, (count, tasks) in zip(jobs, JOBS, strict=True):
-        names = printed(instance, job.id)
+        names = burst_services.hosts(instance, job.id)
         assert (len(names), len(set(names))) == (tasks, count)
         assert job.nodelist.startswith("burst-0-")
         hosts |= set(names)
