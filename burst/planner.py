@@ -10,7 +10,7 @@ from burst import asked
 from burst.asked import JobOrigin, LeadIdentity
 from burst.ledger import bursts, jobs, reservations
 from burst.lifecycle.states import BurstOutcome, BurstState
-from burst.planning.plan import plan
+from burst.planning.plan import USUAL, plan
 from burst.planning.records import EACH_USER, BurstPlan, BurstPlanRequest, BurstSlot, NodeShape
 from burst.planning.resting import PastBurst, resting
 from burst.settings.policy import budgets, each_user
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from burst.leads.waiting_jobs import WaitingJob
     from burst.ledger.ledger import BurstLedger
     from burst.lifecycle.records import BurstRecord
+    from burst.planning.hooks import PlanHooks
     from burst.planning.records import Budget
     from burst.providers.provider import BurstProvider
 
@@ -68,11 +69,13 @@ class BurstPlanner:
         providers: Mapping[str, BurstProvider],
         connections: LeadConnections,
         policy_of: Callable[[BurstingCluster, float], ClusterPolicy],
+        hooks: PlanHooks = USUAL,
     ) -> None:
         self._ledger = ledger
         self._providers = providers
         self._connections = connections
         self._policy_of = policy_of
+        self._hooks = hooks
 
     async def planned(self, cluster: BurstingCluster) -> ClusterPlan:
         """Return the plan for what waits now. Raises LeadAway and DatabaseError."""
@@ -87,7 +90,7 @@ class BurstPlanner:
         free = [each for each in waiting if each.job.id not in view.assigned]
         request = self._request(cluster, policy, lead, free, view)
         origins = {each.job.id: JobOrigin(each.job.user, each.queue) for each in free}
-        return ClusterPlan(cluster, policy, plan(request), origins, lead.identity)
+        return ClusterPlan(cluster, policy, plan(request, self._hooks), origins, lead.identity)
 
     async def apply(self, planned: ClusterPlan) -> list[str]:
         """Ask for the bursts of a plan; return their ids. Raises DatabaseError."""

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from burst import reports
+from burst import plan_hooks, reports
 from burst.advance.context import AdvanceContext, no_observer
 from burst.clusters import policy
 from burst.clusters.connections import LeadConnections
@@ -144,7 +144,8 @@ async def _composed(parts: WorkplaceParts, ledger: BurstLedger, connections: Lea
     context = AdvanceContext(
         ledger, installation, providers, connections.lead, limits, timeouts, is_ending, observers.left
     )
-    planner = BurstPlanner(ledger, providers, connections, policy_of)
+    hooks = plan_hooks.loaded(parts.settings)
+    planner = BurstPlanner(ledger, providers, connections, policy_of, hooks)
     return Workplace(
         parts.source, ledger, installation, parts.settings, providers, connections, planner, context
     )

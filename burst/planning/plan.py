@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from broker_config.formats import durations
 from burst.planning import money
+from burst.planning.hooks import PlanHooks
 from burst.planning.ordering import ordered
 from burst.planning.packing import PackedJob, least_nodes, makespan, nodes_of
 from burst.planning.records import BurstPlan, LeftOut, PlannedBurst
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from burst.planning.records import BurstableJob, BurstPlanRequest, BurstSlot, Offer
 
+USUAL = PlanHooks()
 ALL = "all"
 """The scope of a budget that every burst uses."""
 NO_SLOT = "every slot has a burst already"
@@ -26,15 +28,16 @@ NO_OFFER = "no provider has machines"
 NEXT = "other jobs take all of this plan's bursts: it is planned again when one has ended"
 
 
-def plan(request: BurstPlanRequest) -> BurstPlan:
+def plan(request: BurstPlanRequest, hooks: PlanHooks = USUAL) -> BurstPlan:
     """Return the bursts that would be made, each in a slot of its own, the cheapest that holds its jobs."""
     reasons: dict[int, str] = {}
     waiting: list[BurstableJob] = []
     for job in filter(is_burstable, request.jobs):
-        reasons[job.id] = obstacle(job, request.selection, request.now)
+        selection = request.selection
+        reasons[job.id] = obstacle(job, selection) or hooks.selector(job, selection, request.now)
         if not reasons[job.id]:
             waiting.append(job)
-    waiting = ordered(waiting)
+    waiting = ordered(waiting, hooks.rank)
     bursts: list[PlannedBurst] = []
     for slot in request.slots[: request.bursts_left]:
         found = _cheapest(request, slot, waiting, bursts, reasons)

@@ -28,12 +28,25 @@ def limit_of(job: BurstableJob, selection: BurstSelection) -> float:
     return job.limit or selection.assume or 0.0
 
 
-def obstacle(job: BurstableJob, selection: BurstSelection, now: float) -> str:
-    """Return why a burstable job does not burst now; empty if it may."""
-    return next(_obstacles(job, selection, now), "")
+def obstacle(job: BurstableJob, selection: BurstSelection) -> str:
+    """Return why a burstable job cannot burst as it is, whatever selectors say; empty if it can."""
+    return next(_obstacles(job, selection), "")
 
 
-def _obstacles(job: BurstableJob, selection: BurstSelection, now: float) -> Iterator[str]:
+def by_document(job: BurstableJob, selection: BurstSelection, now: float) -> str:
+    """Return why a job does not burst now by `spec.bursting.select`: at once if it never fits, else later."""
+    if not job.fits_here:
+        return "" if selection.never_fits else "it can never run here, and select.neverFits is false"
+    if selection.after is None:
+        return "it can run here, and select.waiting is false"
+    waited = now - job.submitted
+    if waited >= selection.after:
+        return ""
+    spans = (durations.encode(max(waited, 0.0)), durations.encode(selection.after))
+    return "it can run here, and has waited {} of {}".format(*spans)
+
+
+def _obstacles(job: BurstableJob, selection: BurstSelection) -> Iterator[str]:
     if not job.priority:
         yield "it is on hold (urgency 0)"
     if job.depends:
@@ -44,11 +57,3 @@ def _obstacles(job: BurstableJob, selection: BurstSelection, now: float) -> Iter
         yield f"select.users does not have {job.user}"
     if not limit_of(job, selection):
         yield "it has no time limit, and select.assumeSeconds is not set: its cost has no bound"
-    if not job.fits_here and not selection.never_fits:
-        yield "it can never run here, and select.neverFits is false"
-    if job.fits_here and selection.after is None:
-        yield "it can run here, and select.waiting is false"
-    waited = now - job.submitted
-    if job.fits_here and selection.after is not None and waited < selection.after:
-        spans = (durations.encode(max(waited, 0.0)), durations.encode(selection.after))
-        yield "it can run here, and has waited {} of {}".format(*spans)

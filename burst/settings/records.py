@@ -28,6 +28,14 @@ KindName = Annotated[
     TextPattern(r"[a-z0-9]([-a-z0-9_]*[a-z0-9])?", 'the name of a kind, such as "kubernetes"'),
 ]
 
+HookName = Annotated[
+    str,
+    Strict(),
+    Field(max_length=63),
+    TextPattern(r"[a-z0-9]([-a-z0-9_]*[a-z0-9])?", "the name of an entry point"),
+]
+DOCUMENT, PRIORITY = "document", "priority"
+
 
 class ProviderSettings(Record):
     """One provider."""
@@ -65,6 +73,16 @@ class BurstSettings(Record):
         (),
         description="Public keys of RESTful APIs, 64 hexadecimal digits each, as `minicluster rest-api` logs"
         " its own. Their users pay for their jobs by their names, others by their uids.",
+    )
+    selector: HookName = Field(
+        DOCUMENT,
+        description="Which burstable jobs burst, and when: `document`, as `spec.bursting.select` says, or an"
+        " entry point of the group `minicluster.burst_selectors`.",
+    )
+    rank: HookName = Field(
+        PRIORITY,
+        description="Which of them come first: `priority`, or an entry point of the group"
+        " `minicluster.burst_ranks`.",
     )
     per_user: UserBudget | None = Field(
         None, description="What each user's jobs may cost. Absent: not limited."

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burst.planning import money
+from burst.planning.hooks import PlanHooks
 from burst.planning.plan import NEXT, NO_BURST, NO_OFFER, NO_SLOT, digest, plan
 from burst.planning.records import (
     Budget,
@@ -266,3 +267,25 @@ def test_why_providers_have_no_offers_is_what_a_user_reads() -> None:
     found = plan(request(job(1), offers=(), resting=("near: bursts failed there once",)))
     assert reason(found) == "near: bursts failed there once"
     assert reason(plan(request(job(1), offers=()))) == NO_OFFER
+
+
+def test_a_selector_decides_of_jobs_that_could_burst_and_of_no_others() -> None:
+    jobs = (job(1), job(2, priority=0), job(3, wish=None), job(4, submitted=NOW))
+    hooks = PlanHooks(selector=lambda each, _selection, _now: "it is odd" if each.id % 2 else "")
+    found = plan(request(*jobs), hooks)
+    assert [each.jobs for each in found.bursts] == [(4,)]
+    assert dict(found.left_out) == {1: "it is odd", 2: "it is on hold (urgency 0)"}
+
+
+def test_jobs_are_planned_by_rank_and_equal_ones_by_priority() -> None:
+    slots = tuple(SLOT._replace(name=f"burst-{number}") for number in range(3))
+    jobs = (job(1, 8, priority=31), job(2, 8), job(3, 8, priority=20))
+    hooks = PlanHooks(rank=lambda each: {1: 7.0}.get(each.id, 1.0))
+    short = Durations(window=3600.0)
+    found = plan(request(*jobs, slots=slots, durations=short), hooks)
+    assert [each.jobs for each in found.bursts] == [(3,), (2,), (1,)]
+    assert [each.jobs for each in plan(request(*jobs, slots=slots, durations=short)).bursts] == [
+        (1,),
+        (3,),
+        (2,),
+    ]

@@ -66,7 +66,10 @@ WRONG = {
     "a misspelt field": ("\nprovider: []\n", 'f:2: provider: unknown field; did you mean "providers"?'),
     "an unknown field": (
         "zzz: 1\n",
-        "f:1: zzz: unknown field; known here: currency, providers, budgets, payerKeys, perUser",
+        (
+            "f:1: zzz: unknown field; known here: currency, providers, budgets, payerKeys, selector, rank,"
+            " perUser"
+        ),
     ),
     "a misspelt field below": (
         "providers:\n  - {name: a, kind: b, nmespaces: []}\n",
