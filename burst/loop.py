@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING
 
 from burst.automatic import plan_all
 from burst.errors import LeaseLost
+from burst.ledger import bursts
 from burst.service import BurstService
 from minicluster.backends.errors import BackendError
 from minicluster.database import DatabaseAway, DatabaseFull
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from burst.lifecycle.records import BurstRecord
     from burst.workplace import Workplace
 
 TICK = 2.0
-"""Seconds between two looks at bursts."""
+"""Seconds between two looks at bursts, where nobody asks for anything."""
 PLAN_INTERVAL = 10.0
 """Seconds between two looks at what waits."""
 _log = logging.getLogger(__name__)
@@ -43,11 +47,18 @@ class BurstLoop:
         """
         while not over.is_set():
             await self._tick()
-            try:
-                await asyncio.wait_for(over.wait(), TICK)
-            except TimeoutError:
-                continue
+            await self._pause(over)
         await self._workplace.ledger.release()
+
+    async def _pause(self, over: asyncio.Event) -> None:
+        """Wait for the next tick, which comes at once where somebody asks for something."""
+        begun = [asyncio.ensure_future(each) for each in (over.wait(), self._workplace.ledger.requested())]
+        try:
+            await asyncio.wait(begun, timeout=TICK, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in begun:
+                each.cancel()
+            await asyncio.gather(*begun, return_exceptions=True)
 
     async def _tick(self) -> None:
         now = self._workplace.ledger.now()
@@ -72,16 +83,17 @@ class BurstLoop:
         workplace = self._workplace
         clusters = await workplace.clusters()
         await self.service.tick()
-        await self._publish()
-        await workplace.withdraw()
+        opened = await workplace.ledger.read(bursts.opened)
+        await self._publish(opened)
+        await workplace.withdraw(opened)
         if now - self._planned >= PLAN_INTERVAL:
             await plan_all(workplace.planner, clusters)
             self._planned = now
             await self.service.tick()  # what was asked for just now is made at once
 
-    async def _publish(self) -> None:
+    async def _publish(self, opened: Sequence[BurstRecord]) -> None:
         """Show bursts where their MiniClusters are; nothing else waits until that can be done."""
         try:
-            await self._workplace.publish()
+            await self._workplace.publish(opened)
         except BackendError as error:
             _log.warning("bursts cannot be shown, tried again: %s", error)

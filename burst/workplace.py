@@ -16,7 +16,6 @@ from burst.clusters import policy
 from burst.clusters.connections import LeadConnections
 from burst.clusters.records import ClusterPolicy
 from burst.leads.payer_keys import PayerKeys
-from burst.ledger import bursts
 from burst.ledger.ledger import BurstLedger
 from burst.ledger.schema import SCHEMA
 from burst.planner import BurstPlanner
@@ -24,7 +23,7 @@ from burst.providers import plugins
 from minicluster.database import migrate, open_database, state_directory
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from burst.clusters.records import BurstingCluster, ClusterSource
@@ -82,14 +81,13 @@ class Workplace:
         await asyncio.to_thread(self.connections.serve, found)
         return found
 
-    async def withdraw(self) -> None:
-        """Take back what is beside MiniClusters for bursts that are over. Raises BackendError."""
-        open_bursts = await self.ledger.read(bursts.opened)
-        await asyncio.to_thread(self.source.withdraw, {each.cluster for each in open_bursts})
+    async def withdraw(self, opened: Iterable[BurstRecord]) -> None:
+        """Take back what is beside MiniClusters without open bursts. Raises BackendError."""
+        await asyncio.to_thread(self.source.withdraw, {each.cluster for each in opened})
 
-    async def publish(self) -> None:
+    async def publish(self, opened: Iterable[BurstRecord]) -> None:
         """Show the open bursts where their MiniClusters are. Raises BackendError."""
-        found = reports.statuses(await self.ledger.read(bursts.opened), self.settings.settings.currency)
+        found = reports.statuses(opened, self.settings.settings.currency)
         await asyncio.to_thread(self.source.publish, found)
 
 

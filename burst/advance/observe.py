@@ -1,4 +1,8 @@
-"""What is asked about a burst before its next step: what its state needs, and no more."""
+"""What is asked about a burst before its next step: what its state needs, and no more.
+
+The provider of an active burst is asked only where its lead misses a rank, or does not answer: brokers that
+answer there run on machines that are there (decision 0069).
+"""
 
 from __future__ import annotations
 
@@ -24,15 +28,23 @@ async def observe(
 ) -> BurstObservation:
     """Return what is known now. Raises ProviderError."""
     begun = [each for each in resources if each.intent_at is not None and each.gone_at is None]
+    slot, is_orphan = await _slot(context, burst) if burst.state in _SLOT else (None, False)
     statuses = {}
-    if burst.state in _RESOURCES:
+    if burst.state in _RESOURCES and not _is_whole(burst, slot):
         provider, wanted = context.provider(burst), context.wanted(burst)
         for each in begun:
             statuses[each.key.name] = await called(provider.get, each.key, wanted)
-    slot, is_orphan = await _slot(context, burst) if burst.state in _SLOT else (None, False)
     is_gone = burst.state is BurstState.DELETING and not begun
     listed = await _listed(context, burst) if is_gone else ()
     return BurstObservation(statuses, slot, listed, is_orphan)
+
+
+def _is_whole(burst: BurstRecord, slot: SlotView | None) -> bool:
+    """Return whether all brokers of an active burst answer."""
+    if burst.state is not BurstState.ACTIVE or slot is None:
+        return False
+    ranks = frozenset(range(burst.nodes))
+    return ranks <= slot.online and ranks.isdisjoint(slot.unresponsive)
 
 
 async def _slot(context: AdvanceContext, burst: BurstRecord) -> tuple[SlotView | None, bool]:

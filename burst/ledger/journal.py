@@ -13,6 +13,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    bindparam,
     func,
     insert,
     select,
@@ -33,19 +34,24 @@ JOURNAL = Table(
     Column("text", Text, nullable=False),
 )
 
+LATER = select(JOURNAL.c.id, JOURNAL.c.fence).where(JOURNAL.c.id > bindparam("number")).order_by(JOURNAL.c.id)
+"""What reads the numbers of the lines behind one, and the fences of who wrote them."""
+LAST = select(func.coalesce(func.max(JOURNAL.c.id), 0))
+"""What reads the number of the last line, 0 if there is none."""
+
 
 class JournalEntry(NamedTuple):
     """A line of a burst's journal."""
 
     at: float
     fence: int
-    """Of the process that did it."""
+    """Of the process that did it; 0: of somebody who asked for something."""
     text: str
 
 
 async def add(connection: AsyncConnection, burst: str, fence: int, text: str, now: float) -> None:
     """Add a line, in a transaction that writes."""
-    number = (await connection.execute(select(func.coalesce(func.max(JOURNAL.c.id), 0)))).scalar_one() + 1
+    number: int = (await connection.execute(LAST)).scalar_one() + 1
     row = {"id": number, "burst": burst, "at": now, "fence": fence, "text": text}
     await connection.execute(insert(JOURNAL).values(row))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 from burst.ledger import bursts, installation, journal, lease
-from minicluster.database import new_id
+from minicluster.database import DatabaseError, new_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LEASE_SECONDS = 15.0
+POLL = 0.2
+"""Seconds between two looks for requests on SQLite, where nothing announces those of other processes."""
+_REQUESTS = "requests"
 
 
 class BurstLedger:
@@ -32,6 +36,9 @@ class BurstLedger:
         self.fence = 0
         """Of this process's lease; 0: it has none."""
         self._renewed = 0.0
+        self._announced = 0
+        self._line: int | None = None
+        """The last one of the journal that was looked at for requests."""
 
     async def acquire(self) -> None:
         """Take the lease, or go on with it. Raises LeaseLost while another process has it."""
@@ -55,8 +62,7 @@ class BurstLedger:
 
     async def read(self, work: LedgerWork[T]) -> T:
         """Return what a function returns that reads one state of the ledger."""
-        async with self._database.read() as connection:
-            return await work(connection)
+        return await self._database.reading(work)
 
     async def write(self, work: LedgerWork[T]) -> T:
         """Return what a function returns that has one transaction. Raises LeaseLost: nothing is written."""
@@ -68,8 +74,34 @@ class BurstLedger:
         return await self._database.writing(checked)
 
     async def request(self, work: LedgerWork[T]) -> T:
-        """The same without a lease: for what anybody may ask of the service."""
-        return await self._database.writing(work)
+        """The same without a lease: for what anybody may ask of the service, which `requested` tells it."""
+
+        async def announced(connection: AsyncConnection) -> T:
+            found = await work(connection)
+            await self._database.notify(connection, _REQUESTS)
+            return found
+
+        return await self._database.writing(announced)
+
+    async def requested(self) -> None:
+        """Wait until another process has asked for something; once may be too often, never too late."""
+        if self._database.changes(_REQUESTS) is None:
+            self._announced = await self._database.changed(_REQUESTS, self._announced)
+            return
+        while not await self._has_request():
+            await asyncio.sleep(POLL)
+
+    async def _has_request(self) -> bool:
+        """Return whether the journal has lines since the last time of anybody who has no lease."""
+        try:
+            if self._line is None:
+                [(self._line,)] = await self._database.rows(journal.LAST)
+            lines = await self._database.rows(journal.LATER, {"number": self._line}, few=True)
+        except DatabaseError:
+            return False  # who advances bursts meets it too
+        if lines:
+            self._line = lines[-1].id
+        return any(line.fence == 0 for line in lines)
 
     async def note(self, burst: str, text: str, **values: Any) -> None:
         """Set values of a burst, with a line in its journal."""

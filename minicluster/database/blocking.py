@@ -105,6 +105,19 @@ def transaction(engine: Engine, database: str, works: Sequence[TransactionPart])
                     each.run_beside_others(connection)
 
 
+def reading(engine: Engine, database: str, work: TransactionWork[T]) -> T:
+    """Return what a function returns that sees one state of the database throughout.
+
+    This blocks. Raises DatabaseError, and what the function raises.
+    """
+    with contextlib.ExitStack() as stack:
+        with connecting(database):
+            connection = stack.enter_context(engine.connect())
+        with connection.begin():
+            connection.exec_driver_sql("BEGIN")  # such an engine begins nothing by itself
+            return _result(work(cast("AsyncConnection", BlockingConnection(connection))))
+
+
 def _result(work: Coroutine[Any, Any, T]) -> T:
     """Return what a coroutine returns that never waits."""
     try:

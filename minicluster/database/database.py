@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import func, select
 
-from minicluster.database import address, backup, postgresql, sqlite, versions
+from minicluster.database import address, backup, blocking, postgresql, sqlite, versions
 from minicluster.database.channels import CHANGED, Channels
 from minicluster.database.engines import in_use, rows, transaction, translate_errors
 from minicluster.database.errors import DatabaseAway
@@ -61,6 +61,16 @@ class Database:
         """Give one transaction that sees one state of the database throughout, and cannot change it."""
         async with transaction(self._engines.reader, self.url) as connection:
             yield connection
+
+    async def reading(self, work: TransactionWork[T]) -> T:
+        """Return what a function returns that has one transaction, as `read` gives it.
+
+        On SQLite all of it runs in another thread, in a fraction of the time that `read` takes.
+        """
+        if self._engines.blocking is not None:
+            return await asyncio.to_thread(blocking.reading, self._engines.blocking, self.url, work)
+        async with self.read() as connection:
+            return await work(connection)
 
     async def rows(
         self, statement: Select[Any], values: Mapping[str, Any] | None = None, *, few: bool = False

@@ -6,6 +6,7 @@ import contextlib
 import pytest
 import sqlalchemy.exc
 from sqlalchemy import bindparam, column, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from minicluster.database import DatabaseAway
 from tests.database import notes
@@ -30,6 +31,31 @@ def test_a_single_statement_sees_what_is_committed_beside_one_who_writes(url: st
                 found.append([row.text for row in await database.rows(select(notes.NOTES))])
             found.append([row.text for row in await database.rows(select(notes.NOTES))])
             return found
+
+    assert notes.within(work()) == [["one"], ["one", "two"]]
+
+
+def test_a_function_that_reads_sees_one_state_and_writes_nothing(url: str) -> None:
+    async def both(connection: AsyncConnection) -> list[str]:
+        [*rows] = await connection.execute(select(notes.NOTES))
+        return [row.text for row in rows]
+
+    async def wrong(connection: AsyncConnection) -> None:
+        await connection.execute(notes.NOTES.insert(), {"text": "wrong"})
+
+    async def failing(_connection: AsyncConnection) -> None:
+        raise LookupError("not there")
+
+    async def work() -> list[list[str]]:
+        async with notes.opened(url) as database:
+            await notes.add(database, "one")
+            found = [await database.reading(both)]
+            with pytest.raises(sqlalchemy.exc.DBAPIError):
+                await database.reading(wrong)
+            with pytest.raises(LookupError, match="not there"):
+                await database.reading(failing)
+            await notes.add(database, "two")
+            return [*found, await database.reading(both)]
 
     assert notes.within(work()) == [["one"], ["one", "two"]]
 

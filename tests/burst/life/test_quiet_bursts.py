@@ -1,4 +1,4 @@
-"""A burst whose jobs run is seldom looked at, but for what somebody asks."""
+"""A burst whose jobs run is seldom observed, and its provider is asked only where nodes are missing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import dataclasses
 
 from burst import asked
 from burst.lifecycle.machine import MAX_QUIET
+from burst.providers.memory import PODS
 from burst.service import BurstService
 from tests.burst.life.world import TICK, TIMEOUTS, World, lived
 
@@ -21,15 +22,28 @@ async def active(world: World) -> str:
     return burst
 
 
-def test_a_provider_is_seldom_asked() -> None:
+def test_a_provider_is_not_asked_while_all_brokers_answer() -> None:
+    """But for the sweep."""
+
     async def scenario(world: World) -> None:
         await active(world)
-        ticks = 8
-        for _ in range(ticks):
+        for _ in range(8):
             await world.tick()
         assert [each.state for each in await world.bursts()] == ["active"]
-        resources = 2
-        assert world.cloud.calls.count("get") <= resources * (1 + ticks * TICK / MAX_QUIET)
+        assert set(world.cloud.calls) <= {"owned"}
+
+    lived(scenario)
+
+
+def test_pods_that_are_lost_are_noticed_in_time() -> None:
+    async def scenario(world: World) -> None:
+        await active(world)
+        [pods] = [each.key for each in world.cloud.there() if each.key.kind == PODS]
+        world.cloud.remove(pods)
+        lost = world.now
+        found = await world.run(until="deleting")
+        assert world.now - lost <= MAX_QUIET + 2 * TICK
+        assert found.reason == f"pods {pods.name} is absent"
 
     lived(scenario)
 

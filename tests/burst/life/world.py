@@ -69,7 +69,8 @@ class MeteredDatabase:
     def __init__(self, database: Database, meter: Meter) -> None:
         self._database = database
         self._meter = meter
-        self.read = database.read
+        self.read, self.reading = database.read, database.reading
+        self.notify = database.notify
 
     async def writing(self, work: Callable[..., Coroutine[Any, Any, Any]]) -> Any:
         self._meter.before("commit")

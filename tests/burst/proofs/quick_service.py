@@ -10,7 +10,7 @@ import functools
 import os
 import sys
 
-from burst.cli import process
+from burst import loop
 from burst.ledger import ledger
 from burst.settings import policy
 from minicluster.cli.main import run
@@ -22,7 +22,7 @@ LEASE, TICK, PLANS, JOINING = 1.0, 0.2, 0.5, 60.0
 def main() -> None:
     """Run the command with what is set here."""
     ledger.LEASE_SECONDS = LEASE
-    process.TICK, process.PLAN_INTERVAL = TICK, PLANS
+    loop.TICK, loop.PLAN_INTERVAL = TICK, PLANS
     joining = float(os.environ.get("QUICK_JOINING", JOINING))
     policy.Timeouts = functools.partial(policy.Timeouts, joining=joining, retry=0.5)  # type: ignore[misc,assignment]
     sys.argv = ["minicluster", "burst", *sys.argv[1:]]

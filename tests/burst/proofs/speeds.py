@@ -1,69 +1,64 @@
-"""How much of a core a hundred bursts take that have nothing new, and how soon one that is asked for is made.
+"""What bursts take that have nothing new, and how soon one is made, and has jobs, that is asked for.
 
-Their jobs run on. Provider and leads are files; how long theirs take is no part of it.
+A hundred bursts whose jobs run on: their provider and leads are files, and how long theirs take is no part of
+it. Then one machine, with a service that is a process, and commands beside it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burst.advance.context import AdvanceContext
 from burst.asked import JobOrigin, LeadIdentity, request
-from burst.cli.process import TICK
 from burst.ledger import bursts
-from burst.ledger.ledger import BurstLedger
-from burst.ledger.schema import SCHEMA
 from burst.lifecycle.states import BurstState, Timeouts
 from burst.planning.records import PlannedBurst
-from burst.service import BurstService
-from minicluster.database import migrate, open_database
+from burst.providers.local.records import BurstDirectory
+from tests.burst.proofs.burst_machine import BURSTING, burst_machine
 from tests.burst.proofs.facts import Facts
+from tests.burst.proofs.looping_service import looping
 from tests.burst.proofs.stored_slots import StoredLead, StoredProvider
+from tests.devcluster.waiting import until
+from tests.local.local_machine import engines
 
 if TYPE_CHECKING:
+    from burst.ledger.ledger import BurstLedger
     from minicluster.database import Database
+    from tests.burst.proofs.burst_machine import BurstMachine
 
 BURSTS = 100
-SECONDS = 30.0
-"""For how long they are watched."""
+SECONDS = 45.0
+"""For how long they are watched: longer than two observations of each are apart."""
+REQUESTS = 5
+MADE, RUNNING = 1.0, 8.0
+"""Seconds after a request."""
 TIMEOUTS = Timeouts(idle=3600.0, verified=0.0)
 COMMANDS = ("list", "jobs --help", "submit --help")
 
 
-@dataclass
-class Counts:
-    """Calls by name."""
+class CountedCalls:
+    """A provider whose calls are counted."""
 
-    calls: Counter[str] = field(default_factory=Counter)
-
-    def of(self, provider: StoredProvider) -> Any:
-        """Return a provider whose calls are counted."""
-        return _Counted(provider, self.calls)
-
-
-class _Counted:
-    def __init__(self, provider: StoredProvider, calls: Counter[str]) -> None:
+    def __init__(self, provider: StoredProvider) -> None:
         self._provider = provider
-        self._calls = calls
+        self.calls: Counter[str] = Counter()
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._provider, name)
         if name in {"create", "get", "delete", "owned"}:
-            self._calls[name] += 1
+            self.calls[name] += 1
         return found
 
 
-async def _ask(ledger: BurstLedger, number: int) -> str:
+async def ask(ledger: BurstLedger, number: int) -> str:
+    """Ask for a burst of one node in the slot of a MiniCluster with this number."""
     portions = {"alice": 1}
     planned = PlannedBurst(
         "slot", "stored", "c8", False, 1, 1, (number,), 1.0, 3000.0, 3600.0, 1, 1, portions
@@ -72,77 +67,61 @@ async def _ask(ledger: BurstLedger, number: int) -> str:
     return await request(ledger, identity, planned, "files", {number: JobOrigin("alice", "default")})
 
 
-async def _states(database: Database) -> Counter[BurstState]:
+async def _active(database: Database) -> int:
     async with database.read() as connection:
-        return Counter(each.state for each in await bursts.opened(connection))
+        return sum(each.state is BurstState.ACTIVE for each in await bursts.opened(connection))
 
 
-async def _measure(folder: Path, facts: Facts, count: int, seconds: float) -> None:
-    url = f"sqlite:///{folder}/burst.db"
-    await migrate(url, SCHEMA)
-    database = await open_database(url, SCHEMA)
-    counts = Counts()
-    ledger = BurstLedger(database, "service", time.time)
-    context = AdvanceContext(
-        ledger,
-        "here",
-        {"stored": counts.of(StoredProvider(folder, 1))},
-        lambda cluster: StoredLead(folder, cluster),
-        timeouts=lambda _burst: TIMEOUTS,
-    )
-    service, numbers = BurstService(context), itertools.count()
-    try:
-        for _ in range(count):
-            await _ask(ledger, next(numbers))
-        while (await _states(database)).get(BurstState.ACTIVE) != count:
-            await service.tick()
-        await _idle(service, counts, facts, count, seconds)
-        await _delays(service, ledger, folder, facts, next(numbers))
-    finally:
-        await database.close()
-
-
-async def _idle(service: BurstService, counts: Counts, facts: Facts, count: int, seconds: float) -> None:
-    counts.calls.clear()
-    ticks, began, used = 0, time.monotonic(), time.process_time()
-    while time.monotonic() - began < seconds:
-        await service.tick()
-        ticks += 1
-        await asyncio.sleep(TICK)
-    part = (time.process_time() - used) / (time.monotonic() - began)
-    calls = sum(counts.calls.values()) / ticks
-    facts.figure(f"{count} bursts that have nothing new: {part:.2%} of a core, {calls:.1f} calls a tick")
+async def _idle(folder: Path, facts: Facts, count: int, seconds: float) -> None:
+    """Measure what a service takes for so many bursts that have nothing new."""
+    url, provider = f"sqlite:///{folder}/burst.db", CountedCalls(StoredProvider(folder, 1))
+    made: Any = provider
+    async with looping(url, made, lambda cluster: StoredLead(folder, cluster), TIMEOUTS) as service:
+        for number in range(count):
+            await ask(service.other, number)
+        async with asyncio.timeout(300):
+            while await _active(service.database) < count or service.loop.service.report is None:
+                await asyncio.sleep(0.5)
+        provider.calls.clear()
+        swept, began, used = service.loop.service.swept, time.monotonic(), time.process_time()
+        await asyncio.sleep(seconds)
+        part = (time.process_time() - used) / (time.monotonic() - began)
+        sweeps = int(service.loop.service.swept != swept)
+    facts.figure(f"{count} bursts that have nothing new: {part:.2%} of a core in {seconds:g} s")
     facts.holds(part <= 0.01, f"{count} idle bursts take {part:.2%} of a core, not 1 %")
+    facts.equal(dict(provider.calls), {"owned": sweeps} if sweeps else {}, "calls but those of sweeps")
 
 
-async def _delays(
-    service: BurstService, ledger: BurstLedger, folder: Path, facts: Facts, number: int
-) -> None:
-    """Measure from a request at any moment to the first resource."""
-
-    async def serve() -> None:
-        while True:
-            await service.tick()
-            await asyncio.sleep(TICK)
-
-    serving = asyncio.create_task(serve())
-    took = []
-    for each in range(5):
-        await asyncio.sleep(0.37)
-        before, began = len(list(folder.glob("made-*"))), time.monotonic()
-        await _ask(ledger, number + each)
-        while len(list(folder.glob("made-*"))) == before:
-            await asyncio.sleep(0.01)
-        took.append(time.monotonic() - began)
-    serving.cancel()
-    facts.figure(f"made {max(took):.2f} s after it was asked for, at the latest of {len(took)}")
-    facts.holds(
-        max(took) <= 1.0 + TICK, f"made after {max(took):.2f} s, of which {TICK:g} s pass between two ticks"
-    )
+def _delays(there: BurstMachine, facts: Facts, count: int) -> None:
+    """Measure from a request at any moment to its processes, and to its job, one burst after another."""
+    slots = [{"name": f"burst-{number}", "size": 1, "cores": 1} for number in range(count)]
+    there.up(hosts=0, bursting={**BURSTING, "dryRun": True}, flux={"bursting": {"clusters": slots}})
+    there.submit("busy", there.wait_for_file("go"), 2)
+    there.services.until(lambda: there.tasks.begun("busy"), "the busy nodes")
+    there.services.serve(quick=False)
+    made, running = [], []
+    for number in range(count):
+        name = f"job{number}"
+        there.submit(name, there.wait_for_file("go"), 1, "--burstable")
+        [plan] = there.services.rows("plan", "mc")
+        there.services.burst("apply", plan["digest"])
+        there.services.until(lambda name=name: there.tasks.begun(name), name)
+        row = there.services.bursts()[-1]
+        owner = BurstDirectory(there.services.state / "local-bursts" / f"mcb-{row['id'][-10:]}").owner()
+        [line] = [each for each in there.tasks.lines() if each.name == name]
+        assert owner is not None
+        made.append(owner.created - row["created"])
+        running.append(line.time - row["created"])
+    there.touch("go")
+    for words, took, limit in (("made", made, MADE), ("its job runs", running, RUNNING)):
+        shown = ", ".join(f"{each:.2f}" for each in took)
+        facts.figure(f"{words} after it was asked for: {shown} s")
+        facts.holds(max(took) <= limit, f"{words} {max(took):.2f} s after it was asked for, not {limit:g} s")
+    until(lambda: there.tasks.ended(*(f"job{number}" for number in range(count))), "the end of all jobs", 60)
 
 
 def _commands(facts: Facts) -> None:
-    """Measure how commands begin, and that none of them imports bursting."""
+    """Find that no other command imports bursting, so that each begins as fast as without."""
     for words in COMMANDS:
         program = (
             "import sys; from minicluster.cli.main import run\ntry:\n run()\nexcept SystemExit:\n pass\n"
@@ -155,20 +134,19 @@ def _commands(facts: Facts) -> None:
     facts.figure(f"{len(COMMANDS)} other commands import nothing of it")
 
 
-def prove(facts: Facts, *, count: int, seconds: float) -> None:
-    """Prove it with so many bursts, watched for so long."""
-    folder = Path(tempfile.mkdtemp(prefix="mcp-"))
-    try:
-        asyncio.run(_measure(folder, facts, count, seconds))
-    finally:
-        shutil.rmtree(folder)
-    _commands(facts)
-
-
 def main() -> None:
     """Prove it, and print figures."""
     facts = Facts("speeds")
-    prove(facts, count=BURSTS, seconds=SECONDS)
+    folder = Path(tempfile.mkdtemp(prefix="mcp-"))
+    try:
+        asyncio.run(_idle(folder, facts, BURSTS, SECONDS))
+    finally:
+        shutil.rmtree(folder)
+    for engine in engines():
+        facts.figure(engine)
+        with burst_machine(engine) as there:
+            _delays(there, facts, REQUESTS)
+    _commands(facts)
     facts.end()
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.burst.proofs.burst_machine import BurstMachine
+
+
+MAKEFILE = (Path(__file__).parents[3] / "Makefile").read_text()
+[WORDS] = re.findall(r"^BURST_PROOFS := (.*)", MAKEFILE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", WORDS.split())
+def test_each_proof_of_the_makefile_is_a_program(name: str) -> None:
+    assert callable(importlib.import_module(f"tests.burst.proofs.{name}").main)
 
 
 def test_jobs_of_a_burst_run_once_there_and_ordinary_ones_here() -> None:
