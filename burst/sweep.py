@@ -6,6 +6,7 @@ and for what is left of a ledger that was lost.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from burst.advance.context import called
@@ -43,9 +44,16 @@ class SweepReport(NamedTuple):
     """Locations that were not swept, each with the reason."""
 
 
-async def sweep(context: AdvanceContext, *, is_dry: bool = False) -> SweepReport:
-    """Sweep all locations ever used, and those of the settings. Raises LeaseLost and DatabaseError."""
-    used = await context.ledger.read(locations.used)
+async def sweep(context: AdvanceContext, installation: str = "", *, is_dry: bool = False) -> SweepReport:
+    """Sweep all locations ever used, and those of the settings. Raises LeaseLost and DatabaseError.
+
+    Of another installation, by its id, nothing but the id is known: the locations of the settings are swept,
+    and all that has its label is without a burst.
+    """
+    if installation not in {"", context.installation}:
+        context, used = replace(context, installation=installation), []
+    else:
+        used = await context.ledger.read(locations.used)
     known: dict[tuple[str, str], UsedLocation | None] = {
         **{(each.name, each.location): None for each in context.providers.values()},
         **{(each.provider, each.location): each for each in used},

@@ -31,6 +31,14 @@ LedgerFolderOption = Annotated[
     str,
     typer.Option("--state", metavar="FOLDER", help="Of the ledger; by default ~/.local/state/minicluster."),
 ]
+InstallationOption = Annotated[
+    str,
+    typer.Option(
+        "--installation",
+        metavar="ID",
+        help="Of a service that never comes back, and its ledger is lost: delete all that it has made.",
+    ),
+]
 BurstingNameArgument = Annotated[
     str, typer.Argument(metavar="[NAME]", help="Of a MiniCluster; by default all that burst.")
 ]
@@ -168,6 +176,7 @@ def sweep(
     ctx: typer.Context,
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be deleted.")] = False,
+    installation: InstallationOption = "",
     settings: BurstSettingsOption = "",
     state: LedgerFolderOption = "",
     output: OutputOption = "table",
@@ -177,11 +186,13 @@ def sweep(
     The service does it every two minutes by itself.
 
     minicluster burst sweep --dry-run
+
+    minicluster burst sweep --installation 01kb4q2m8d6s3f9v7x5c1n0t2r --dry-run
     """
     from burst.cli.requests import swept
 
     found, unswept = _within(
-        _choice(ctx, state, settings), lambda workplace: swept(workplace, is_dry=dry_run)
+        _choice(ctx, state, settings), lambda workplace: swept(workplace, installation, is_dry=dry_run)
     )
     show(found, ("provider", "kind", "name", "nodes", "burst", "action"), output, "nothing is left over")
     for text in unswept:

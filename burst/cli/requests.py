@@ -87,8 +87,13 @@ async def stop_burst(workplace: Workplace, label: str) -> str:
     return f"burst {found.label} is to end{note}"
 
 
-async def swept(workplace: Workplace, *, is_dry: bool) -> tuple[list[dict[str, Any]], Sequence[str]]:
-    """Sweep; return what was found as rows, and what could not be swept. Raises ServiceSweeps."""
+async def swept(
+    workplace: Workplace, installation: str = "", *, is_dry: bool
+) -> tuple[list[dict[str, Any]], Sequence[str]]:
+    """Sweep; return what was found as rows, and what could not be swept. Raises ServiceSweeps.
+
+    With another installation's id: what that one has made.
+    """
     try:
         if not is_dry:
             await workplace.ledger.acquire()
@@ -96,7 +101,7 @@ async def swept(workplace: Workplace, *, is_dry: bool) -> tuple[list[dict[str, A
         raise ServiceSweeps(
             f"{error}, and sweeps every two minutes by itself; --dry-run reports what is there"
         ) from error
-    report = await sweep(workplace.context, is_dry=is_dry)
+    report = await sweep(workplace.context, installation, is_dry=is_dry)
     found = [
         {
             "provider": each.provider,

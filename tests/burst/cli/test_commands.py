@@ -78,6 +78,7 @@ def test_nothing_is_there_at_first(burst: Burst) -> None:
     assert burst("list").out == "no bursts\n"
     assert burst("list", "--output", "json").out == "[]\n"
     assert burst("sweep", "--dry-run").out == "nothing is left over\n"
+    assert burst("sweep", "--installation", "01kb4q2m8d6s3f9v7x5c1n0t2r").out == "nothing is left over\n"
 
 
 def test_a_burst_is_listed_with_what_it_may_cost(burst: Burst, asked: str) -> None:

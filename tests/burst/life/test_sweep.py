@@ -63,6 +63,28 @@ def test_what_another_installation_has_is_never_touched() -> None:
     swept(scenario)
 
 
+def test_what_another_installation_has_is_deleted_by_its_id_alone() -> None:
+    """The service, which never comes back, had made it where the settings of this one lead."""
+
+    async def scenario(world: World) -> None:
+        leave(world, "mcb-other", "there")
+        leave(world, "mcb-third", "elsewhere")
+        await world.request(3, seconds=1000.0)
+        await world.run(until="active")
+        world.now += 2 * ORPHAN_SECONDS
+        before = await world.context.ledger.read(locations.used)
+        report = await sweep(world.context, "there", is_dry=True)
+        assert actions(report) == [("mcb-other", "would be deleted")]
+        assert actions(await sweep(world.context, "there")) == [("mcb-other", "deleted")]
+        world.now += 10.0
+        assert actions(await sweep(world.context, "there")) == []
+        assert await world.context.ledger.read(locations.used) == before
+        assert actions(await sweep(world.context, "here")) == []
+        assert "mcb-third" in {each.key.name for each in world.cloud.there()}
+
+    swept(scenario)
+
+
 def test_what_a_burst_has_is_left_to_it() -> None:
     async def scenario(world: World) -> None:
         await world.request(3, seconds=1000.0)
