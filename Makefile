@@ -83,10 +83,10 @@ prove-rest: $(VENV)/.ready
 BURST_PROOFS := one_machine service_kills budget plans wrong_partners speeds
 # Behind them come the whole grid of kills, and what needs two clusters.
 BURST_TESTS := tests/burst/life tests/kubernetes/burst $(wildcard tests/kubernetes/pods/test_burst*.py) \
-	$(wildcard tests/kubernetes/pods/shipped/test_burst*.py)
+	$(wildcard tests/kubernetes/pods/shipped/test_burst*.py) tests/kubernetes/pods/proofs
 prove-burst: $(VENV)/.ready
 	@code=0; for proof in $(BURST_PROOFS); do $(BIN)/python -m tests.burst.proofs.$$proof || code=1; done; \
-		$(PYTEST) -s $(BURST_TESTS) || code=1; exit $$code
+		$(PYTEST) -s --prove-bursts $(BURST_TESTS) || code=1; exit $$code
 
 # eval "$$(make -s cluster)" points kubectl at it.
 cluster: $(VENV)/.ready

@@ -172,6 +172,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         " Helm, KEDA, metrics-server, a metrics client, or nodes for more than a MiniCluster's start and end",
     )
     parser.addoption(
+        "--prove-bursts",
+        action="store_true",
+        help="collect tests/kubernetes/pods/proofs as well: bursts between two clusters, for an hour",
+    )
+    parser.addoption(
         "--build",
         action="store_true",
         help="with --collect-only: build the programs and images that the tests need",

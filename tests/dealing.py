@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # By name: the process that deals out tests knows nothing else of them.
 NODES_FILES = (
-    r"pages/test_\w+|pods/(shipped/)?test_\w+|devcluster/test_nodes|devcluster/test_traces"
+    r"pages/test_\w+|pods/(shipped/|proofs/)?test_\w+|devcluster/test_nodes|devcluster/test_traces"
     r"|cli/exec/test_\w+|operator/test_lead_watch"
 )
 TOGETHER = "tests/kubernetes/pods/shipped"
