@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from burst.clusters.records import BurstingCluster, ClusterSource
     from burst.joining.records import JoinSettings
+    from burst.joining.tunnel_pods import TunnelPods
     from burst.lifecycle.records import BurstRecord
     from burst.lifecycle.states import Timeouts
     from burst.planning.records import BudgetLimit
@@ -60,6 +61,8 @@ class WorkplaceParts:
     directory: Path
     """What providers keep on this machine."""
     observers: BurstObservers = field(default_factory=BurstObservers)
+    tunnel_pods: TunnelPods | None = None
+    """Where tunnels run, if not on this machine."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,8 @@ async def _composed(parts: WorkplaceParts, ledger: BurstLedger, connections: Lea
         cluster = connections.find(uid)
         return cluster is not None and cluster.is_ending
 
-    made = plugins.open_providers(parts.settings, plugins.ProviderContext(join, parts.directory))
+    given = plugins.ProviderContext(join, parts.directory, parts.tunnel_pods)
+    made = plugins.open_providers(parts.settings, given)
     observers = parts.observers
     providers = {name: observers.provider(each) for name, each in made.items()}
     installation = await ledger.installation()

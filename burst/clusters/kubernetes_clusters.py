@@ -15,7 +15,8 @@ from burst.clusters.records import BurstingCluster
 from burst.errors import AccessDenied, LeadAway
 from burst.joining import exposure
 from burst.joining.exposure import ExposureSettings, ExposureWay, LeadAddress
-from burst.joining.records import JoinSettings, LeadRoute
+from burst.joining.records import JoinSettings, LeadHost, LeadRoute
+from burst.joining.tunnel_pods import admitted
 from minicluster import document
 from minicluster.backends import kept_instance
 from minicluster.backends.errors import BackendError
@@ -46,8 +47,9 @@ UNFIT = frozenset({"local"})
 """Kinds of providers whose brokers are on this machine: no lead in a pod is reached from there."""
 TUNNEL = "tunnel"
 NO_TUNNELS = (
-    "spec.bursting.expose is tunnel, and nothing in a cluster would outlive a service's pod: set it to"
-    " nodePort or loadBalancer, or to none where the lead's pod is reached by its own address"
+    "spec.bursting.expose is tunnel, and this service makes none: an administrator sets tunnels.enabled=true"
+    " in the values of its chart (--tunnels); or set it to nodePort or loadBalancer, or to none where the"
+    " lead's pod is reached by its own address"
 )
 ENDING = "it is being deleted: its bursts end, and it gets no others"
 _CERTIFICATE = "curve.cert"
@@ -79,8 +81,8 @@ class LeadReach(Protocol):
         """Return the text of the CURVE certificate. Raises LeadAway while there is none, KubernetesError."""
         ...
 
-    def route(self, found: MiniCluster) -> LeadRoute | None:
-        """Return how a process here reaches its broker, for a tunnel; None: in no way."""
+    def route(self, found: MiniCluster) -> LeadRoute | LeadHost | None:
+        """Return how the lead's side of a tunnel reaches its broker; None: there are no tunnels."""
         ...
 
 
@@ -215,17 +217,16 @@ class KubernetesClusters:
         policy = found.spec.bursting
         self._closed.discard(found.metadata.uid)
 
-        async def locate(asked: NamespaceSession) -> LeadAddress:
-            return await _address(asked, found)
-
         is_tunneled = policy is not None and policy.expose == TUNNEL
         route = self._reach.route(found) if is_tunneled else None
+
+        async def locate(asked: NamespaceSession) -> LeadAddress:
+            return await _address(asked, found, route)
+
         try:
             self._guard(found)
             certificate = self._reach.certificate(found)
-            located = (
-                session.run(self._target(found), locate) if route is None else LeadAddress("", route.port)
-            )
+            located = session.run(self._target(found), locate)
         except AccessDeniedError as error:
             raise AccessDenied(f"MiniCluster {_name(found)}: {error}") from error
         except KubernetesError as error:
@@ -302,9 +303,15 @@ async def _certificate(asked: NamespaceSession, found: MiniCluster) -> str:
     return base64.b64decode(item["data"][_CERTIFICATE]).decode()
 
 
-async def _address(asked: NamespaceSession, found: MiniCluster) -> LeadAddress:
+async def _address(
+    asked: NamespaceSession, found: MiniCluster, route: LeadRoute | LeadHost | None
+) -> LeadAddress:
     """Return where the lead is reached; it is exposed if it has to be. Raises LeadAway, NameTaken."""
     policy = found.spec.bursting
+    if route is not None:
+        if isinstance(route, LeadHost):
+            await exposure.admit(asked.client, found, admitted(found, route.namespace))
+        return LeadAddress("", route.port)
     expose = policy.expose if policy is not None else "none"
     if policy is None or expose == "none":
         address = await exposure.pod_address(asked.client, found)

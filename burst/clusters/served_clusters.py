@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from burst.clusters.kubernetes_clusters import KubernetesClusters, NamespaceChoice
+from burst.joining.records import LeadHost
 from minicluster.instance.errors import InstanceGone
 from minicluster.lead_client.errors import LeadError, LeadTokenError
 from minicluster.lead_client.instances import open_instance, read_curve_certificate
@@ -49,11 +50,17 @@ def by_name(found: MiniCluster) -> tuple[str, int]:
 
 
 class KeyReach:
-    """Reaches leads by their APIs; see `LeadReach`."""
+    """Reaches leads by their APIs; see `LeadReach`.
 
-    def __init__(self, keys: LeadKeySource, endpoint: Callable[[MiniCluster], tuple[str, int]]) -> None:
+    `tunnels` is the namespace of the pods of tunnels; empty: there are none.
+    """
+
+    def __init__(
+        self, keys: LeadKeySource, endpoint: Callable[[MiniCluster], tuple[str, int]], tunnels: str = ""
+    ) -> None:
         self._keys = keys
         self._endpoint = endpoint
+        self._tunnels = tunnels
 
     def connect(self, found: MiniCluster) -> Instance:
         """Connect to its instance. Raises InstanceGone."""
@@ -71,8 +78,15 @@ class KeyReach:
         host, port = self._endpoint(found)
         return self._shown(lambda keys: read_curve_certificate(found.metadata.uid, host, keys, port=port))
 
-    def route(self, found: MiniCluster) -> None:
-        """Return None: a tunnel is a process beside the service, which ends with its pod."""
+    def route(self, found: MiniCluster) -> LeadHost | None:
+        """Return how pods of tunnels reach its broker; None where none are made.
+
+        A process beside the service would end with its pod.
+        """
+        if not self._tunnels:
+            return None
+        host, _ = self._endpoint(found)
+        return LeadHost(host, found.spec.network.port, self._tunnels)
 
     def _shown(self, work: Callable[[tuple[PurposeKeys, ...]], T]) -> T:
         """Return what comes of showing the keys. Raises LeadError."""
@@ -95,7 +109,8 @@ class ServedClusters(KubernetesClusters):
         keys: LeadKeySource,
         namespaces: tuple[str, ...] = (),
         endpoint: Callable[[MiniCluster], tuple[str, int]] = by_name,
+        tunnels: str = "",
     ) -> None:
-        """Read the credentials. Raises BackendError."""
+        """Read the credentials. `tunnels` is the namespace of tunnels' pods. Raises BackendError."""
         choice = NamespaceChoice(access, everywhere=not namespaces, namespaces=namespaces)
-        super().__init__(choice, KeyReach(keys, endpoint))
+        super().__init__(choice, KeyReach(keys, endpoint, tunnels))

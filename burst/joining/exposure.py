@@ -19,7 +19,7 @@ from minicluster.plan.constants import API_VERSION, KIND, Component
 from minicluster.plan.objects.labels import lead_pod, recommended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from minicluster.document import MiniCluster
     from minicluster.kube_client.api import Api
@@ -66,7 +66,8 @@ def exposure_objects(cluster: MiniCluster, settings: ExposureSettings) -> tuple[
     """Return the policy, then the Service. Raises CallInvalid for what is no range of addresses."""
     for each in settings.source_ranges:
         _check(each)
-    return _policy(cluster, settings), _service(cluster, settings)
+    peers = [{"ipBlock": {"cidr": each}} for each in settings.source_ranges]
+    return _policy(cluster, peers), _service(cluster, settings)
 
 
 async def expose(client: Api, cluster: MiniCluster, settings: ExposureSettings) -> LeadAddress | None:
@@ -80,6 +81,11 @@ async def expose(client: Api, cluster: MiniCluster, settings: ExposureSettings) 
     if settings.way is ExposureWay.LOAD_BALANCER:
         return balancer_address(service)
     return node_address(service, await _lead_pods(client, cluster), settings)
+
+
+async def admit(client: Api, cluster: MiniCluster, peer: KubeObject) -> None:
+    """Have a lead's broker admit a peer in its own cluster. Raises NameTaken and KubernetesError."""
+    await _apply(client, cluster, _policy(cluster, [peer]))
 
 
 async def pod_address(client: Api, cluster: MiniCluster) -> LeadAddress | None:
@@ -161,10 +167,11 @@ def _service(cluster: MiniCluster, settings: ExposureSettings) -> KubeObject:
     return {"apiVersion": "v1", "kind": "Service", "metadata": _metadata(cluster), "spec": spec}
 
 
-def _policy(cluster: MiniCluster, settings: ExposureSettings) -> KubeObject:
+def _policy(cluster: MiniCluster, peers: Sequence[KubeObject]) -> KubeObject:
+    """Return the policy that admits these peers to the lead's broker, or everybody where there are none."""
     rule: KubeObject = {"ports": [{"port": cluster.spec.network.port, "protocol": "TCP"}]}
-    if settings.source_ranges:
-        rule["from"] = [{"ipBlock": {"cidr": each}} for each in settings.source_ranges]
+    if peers:
+        rule["from"] = list(peers)
     selector = {"matchLabels": lead_pod(cluster)}
     return {
         "apiVersion": "networking.k8s.io/v1",

@@ -24,6 +24,16 @@ class LeadRoute(NamedTuple):
     port: int
 
 
+class LeadHost(NamedTuple):
+    """How pods in a lead's cluster reach its broker: by the network there."""
+
+    host: str
+    """Its DNS name, or an address."""
+    port: int
+    namespace: str
+    """Of the pods of tunnels: those for this lead's MiniCluster are admitted from there."""
+
+
 @dataclass(frozen=True, slots=True)
 class JoinSettings:
     """A MiniCluster, and how its lead's broker is reached from where a burst's brokers run."""
@@ -43,5 +53,5 @@ class JoinSettings:
     """Seconds without a lead after which a broker is not started again."""
     directory: Path | None = None
     """Of a MiniCluster on this machine: where its brokers' files are."""
-    route: LeadRoute | None = None
-    """How this machine alone reaches the lead: a tunnel is needed. None: brokers reach its address."""
+    route: LeadRoute | LeadHost | None = None
+    """How the lead's side of a tunnel reaches the lead. None: brokers reach its address, without a tunnel."""

@@ -26,6 +26,8 @@ WAIT_SECONDS = 10.0
 """How long a follower waits for a connection to the lead's side; it tries again by itself."""
 MAX_IDLE_CONNECTIONS = 64
 CHUNK = 1 << 16
+END = 143
+"""The exit code after SIGTERM: with 0 the Job would be complete, and none would follow on another node."""
 
 
 class ReachConnection:
@@ -166,3 +168,4 @@ async def serve(port: int, reach_port: int, most: int) -> None:
 
 if __name__ == "__main__":
     asyncio.run(serve(*map(int, sys.argv[1:4])))
+    sys.exit(END)

@@ -59,6 +59,17 @@ LeaseOption = Annotated[
 ]
 
 
+TunnelsOption = Annotated[
+    str,
+    typer.Option(
+        "--tunnels",
+        metavar="FILE",
+        envvar=f"{PREFIX}TUNNELS",
+        help="Template of the pods of tunnels, which run in this pod's namespace; by default there are none.",
+    ),
+]
+
+
 @app.command("burst-service", cls=PlainCommand)
 def burst_service(  # noqa: PLR0913, PLR0917 - an option each
     settings: ServiceSettingsOption = "",
@@ -67,6 +78,7 @@ def burst_service(  # noqa: PLR0913, PLR0917 - an option each
     namespaces: ServedNamespacesOption = None,
     tokens_secret: KeysOption = "",
     lease: LeaseOption = "",
+    tunnels: TunnelsOption = "",
     listen: ListenOption = ANY_PORT,
     context: ContextOption = "",
     kubeconfig: KubeconfigOption = "",
@@ -87,6 +99,7 @@ def burst_service(  # noqa: PLR0913, PLR0917 - an option each
     where = address(listen)
     own_lease, secret = _of_service(lease, "--lease"), _of_service(tokens_secret, "--tokens-secret")
 
+    from burst.joining.tunnel_pods import TunnelPods, load_template  # noqa: PLC0415
     from burst.kubernetes import process  # noqa: PLC0415 - the help comes without all this
     from burst.kubernetes.settings import BurstServiceSettings, load_settings  # noqa: PLC0415
     from minicluster.database import given_url  # noqa: PLC0415
@@ -94,10 +107,12 @@ def burst_service(  # noqa: PLR0913, PLR0917 - an option each
     from minicluster.kube_client.service_process import identity  # noqa: PLC0415
 
     url = given_url(database) if database else f"sqlite:///{Path(state) / DATABASE}"
+    access = Access(kubeconfig, context)
+    pods = TunnelPods(access, _own_namespace(), load_template(Path(tunnels))) if tunnels else None
     chosen = BurstServiceSettings(
-        access=Access(kubeconfig, context), namespaces=tuple(dict.fromkeys(namespaces or ())), secret=secret,
+        access=access, namespaces=tuple(dict.fromkeys(namespaces or ())), secret=secret,
         lease=own_lease, settings=load_settings(Path(settings), Path(state)), database=url, state=Path(state),
-        listen=where, log_format=log_format, log_level=log_level, identity=identity(),
+        listen=where, tunnel_pods=pods, log_format=log_format, log_level=log_level, identity=identity(),
     )  # fmt: skip
     raise typer.Exit(process.run(chosen))
 
@@ -112,9 +127,15 @@ def _of_service(text: str, option: str) -> tuple[str, str]:
     """Return namespace and name of a Lease or Secret."""
     from burst.kubernetes.settings import INSTALLED, SERVICE  # noqa: PLC0415
 
-    own = os.environ.get("POD_NAMESPACE") or INSTALLED
-    namespace, _, name = (text or f"{own}/{SERVICE}").partition("/")
+    namespace, _, name = (text or f"{_own_namespace()}/{SERVICE}").partition("/")
     if not namespace or not name or "/" in name:
         message = f"{text}: needed is NAMESPACE/NAME, such as {INSTALLED}/{SERVICE}"
         raise typer.BadParameter(message, param_hint=option)
     return namespace, name
+
+
+def _own_namespace() -> str:
+    """Return the namespace of this pod."""
+    from burst.kubernetes.settings import INSTALLED  # noqa: PLC0415
+
+    return os.environ.get("POD_NAMESPACE") or INSTALLED

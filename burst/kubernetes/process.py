@@ -25,9 +25,10 @@ from minicluster.kube_client.errors import KubernetesError
 from minicluster.kube_client.leadership import Leadership
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Mapping
 
     from burst.kubernetes.settings import BurstServiceSettings
+    from burst.providers.provider import BurstProvider
     from burst.workplace import Workplace
 
 FIGURES_INTERVAL = 5.0
@@ -58,6 +59,20 @@ def run(settings: BurstServiceSettings) -> int:
 
 def _end(*_: object) -> None:
     raise SystemExit(0)
+
+
+async def _warn(providers: Mapping[str, BurstProvider]) -> None:
+    """Log what is wrong with providers, once; bursts that it does not concern are made all the same."""
+    for name, each in providers.items():
+        try:
+            for problem in await asyncio.to_thread(_problems, each):
+                log.warning("provider %s: %s", name, problem)
+        except Exception as error:  # noqa: BLE001 - a plug-in may fail with anything
+            log.warning("provider %s cannot be asked what is wrong with it: %s", name, error)
+
+
+def _problems(provider: BurstProvider) -> list[str]:
+    return list(provider.problems())
 
 
 class _BurstReplica:
@@ -97,7 +112,9 @@ class _BurstReplica:
         source = await asyncio.to_thread(sources.open_source, self._settings)
         observers = BurstObservers(self._measurements.counted, self._measurements.left)
         settings = self._settings
-        parts = WorkplaceParts(source, settings.database, settings.settings, settings.state, observers)
+        parts = WorkplaceParts(
+            source, settings.database, settings.settings, settings.state, observers, settings.tunnel_pods
+        )
         async with workplace.opened(parts) as found:
             names = ", ".join(found.providers) or "none"
             where, installation = source.location, found.installation
@@ -105,7 +122,11 @@ class _BurstReplica:
             self._begun, self._loop = time.time(), BurstLoop(found)
             service = self._loop.service
             self._measurements.swept = lambda: service.swept
-            await self._first(self._loop.run(self._stop), self._observe(found, self._loop))
+            warning = asyncio.create_task(_warn(found.providers))
+            try:
+                await self._first(self._loop.run(self._stop), self._observe(found, self._loop))
+            finally:
+                warning.cancel()
         log.info("the service has ended; bursts that are open stay as they are, and end at their times")
 
     async def _observe(self, found: Workplace, loop: BurstLoop) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from burst.joining.records import JoinSettings
+    from burst.joining.tunnel_pods import TunnelPods
     from burst.providers.provider import WantedBurst
     from burst.settings.file import SettingsFile
     from minicluster.kube_client.access import Access
@@ -43,6 +44,8 @@ class BurstServiceSettings:
     """The directory for what providers keep."""
     listen: tuple[str, int]
     """Address (empty: every one) and port (0: any) of /metrics and the probes."""
+    tunnel_pods: TunnelPods | None
+    """What tunnels run in; None: there are none."""
     log_format: LogFormat
     log_level: LogLevel
     identity: str

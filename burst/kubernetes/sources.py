@@ -15,4 +15,6 @@ if TYPE_CHECKING:
 def open_source(settings: BurstServiceSettings) -> ClusterSource:
     """Return what finds them. Blocks; raises BackendError."""
     keys = BurstKeys(settings.access, settings.secret)
-    return ServedClusters(settings.access, keys, settings.namespaces)
+    pods = settings.tunnel_pods
+    tunnels = pods.namespace if pods is not None else ""
+    return ServedClusters(settings.access, keys, settings.namespaces, tunnels=tunnels)

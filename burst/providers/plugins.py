@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from burst.joining.records import JoinSettings
+    from burst.joining.tunnel_pods import TunnelPods
     from burst.providers.provider import BurstProvider, WantedBurst
     from burst.settings.file import SettingsFile
     from minicluster.document.errors import Problem
@@ -36,6 +37,8 @@ class ProviderContext(NamedTuple):
     """Returns what brokers of a burst need in order to join. Raises LeadAway and RetryLater."""
     state: Path
     """A private directory of this service, for what a provider keeps on this machine."""
+    tunnel_pods: TunnelPods | None = None
+    """Where the lead's side of tunnels runs in pods, for a service that is one itself."""
 
 
 @runtime_checkable

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from burst.joining.tunnel_pods import TUNNEL_APPLICATION
 from burst.kubernetes.settings import SERVICE
+from burst.providers.kubernetes.tunnel.pod_objects import PROGRAM
 from minicluster.lead_client.purpose_keys import BURST, secret_name
 from minicluster.plan.constants import APPLICATION, BURST_APPLICATION, LEAD_API_PORT, Component
 from tests.deploy.files import BURST_CHART, ROOT
@@ -18,13 +20,19 @@ def test_the_pods_have_the_label_that_miniclusters_admit() -> None:
     assert f"app.kubernetes.io/name: {BURST_APPLICATION}\n" in TEMPLATES["_names.tpl"]
 
 
+def test_the_pods_of_tunnels_have_the_label_that_leads_of_bursts_admit() -> None:
+    assert f"app.kubernetes.io/name: {TUNNEL_APPLICATION}\n" in TEMPLATES["_pods.tpl"]
+    assert f"== '{TUNNEL_APPLICATION}'" in TEMPLATES["tunnels.yaml"]
+    assert f"each.command[2] == '{PROGRAM[-1]}'" in TEMPLATES["tunnels.yaml"]
+
+
 def test_the_policy_lets_it_out_to_leads() -> None:
     for text in (
-        f"port: {LEAD_API_PORT}\n",
         f"app.kubernetes.io/name: {APPLICATION}\n",
         f"app.kubernetes.io/component: {Component.BROKER}\n",
     ):
-        assert text in TEMPLATES["networkpolicy.yaml"]
+        assert text in TEMPLATES["_peers.tpl"]
+    assert f"port: {LEAD_API_PORT}\n" in TEMPLATES["networkpolicy.yaml"]
 
 
 def test_the_secret_is_the_one_that_the_operator_writes() -> None:
@@ -41,7 +49,7 @@ def test_the_secret_is_the_one_that_the_operator_writes() -> None:
     ids=lambda path: path.name,
 )
 def test_the_path_of_kubeconfigs_is_written_as_it_is(path: Path) -> None:
-    assert f"mountPath: {KUBECONFIGS}{{{{ .name }}}}" in TEMPLATES["deployment.yaml"]
+    assert f"mountPath: {KUBECONFIGS}{{{{ .name }}}}" in TEMPLATES["_pods.tpl"]
     assert set(re.findall(r"/etc/\S+/kubeconfigs/", path.read_text())) == {KUBECONFIGS}
 
 

@@ -32,14 +32,18 @@ class BurstRelease:
     helm: Release
     folder: Path
 
-    def install(self, settings: dict[str, Any], *servers: ControlPlane) -> None:
-        """Install it with settings; it reaches the API servers of these clusters too. Waits for its pod."""
+    def install(self, settings: dict[str, Any], *servers: ControlPlane, **further: Any) -> None:
+        """Install it with settings and further values; it reaches these clusters' API servers too.
+
+        Waits for its pod.
+        """
         ports = sorted({urlsplit(each.url).port for each in (self.nodes, *servers)}, key=str)
         values = {
             "settings": settings,
             "kubeconfigs": [{"name": "far", "secret": "far-kubeconfig"}],
             "networkPolicy": {"apiServerPorts": ports},
             "log": {"level": "debug"},
+            **further,
         }
         path = self.folder / "values.yaml"
         path.write_text(yaml.safe_dump(values))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from burst.joining.records import JoinSettings
+    from burst.joining.tunnel_pods import TunnelPods
     from burst.providers.provider import BurstProvider, WantedBurst
 
 
@@ -26,6 +27,10 @@ class JoinContext(Protocol):
     @property
     def state(self) -> Path:
         """A directory of the service's, for what runs on this machine."""
+
+    @property
+    def tunnel_pods(self) -> TunnelPods | None:
+        """Where tunnels run in pods; None: on this machine."""
 
 
 class KubernetesKind:
@@ -42,7 +47,8 @@ class KubernetesKind:
         from burst.providers.kubernetes.provider import KubernetesProvider  # noqa: PLC0415
 
         assert isinstance(settings, KubernetesSettings)  # noqa: S101 - who opens it has checked them
-        return KubernetesProvider(name, settings, context.join, tunnels=context.state / "tunnels")
+        tunnels = context.tunnel_pods or context.state / "tunnels"
+        return KubernetesProvider(name, settings, context.join, tunnels=tunnels)
 
 
 KIND = KubernetesKind()

@@ -77,10 +77,10 @@ async def problems(client: ApiClient, settings: KubernetesSettings) -> list[str]
     if any("there is no" in each for each in found):
         return found
     may_not = f"the credentials may not, in namespace {namespace}:"
-    if missing := await _missing(client, namespace, RIGHTS):
-        found.append(f"{may_not} {missing}")
-    if missing := await _missing(client, namespace, TUNNEL_RIGHTS):
-        found.append(f"no tunnel can be there (spec.bursting.expose: tunnel), for which {may_not} {missing}")
+    if lacking := await missing(client, namespace, RIGHTS):
+        found.append(f"{may_not} {lacking}")
+    if lacking := await missing(client, namespace, TUNNEL_RIGHTS):
+        found.append(f"no tunnel can be there (spec.bursting.expose: tunnel), for which {may_not} {lacking}")
     return [*found, *await _quotas(client, namespace)]
 
 
@@ -109,7 +109,7 @@ async def _namespace(client: ApiClient, name: str) -> list[str]:
     return []
 
 
-async def _missing(client: ApiClient, namespace: str, rights: Sequence[NeededRight]) -> str:
+async def missing(client: ApiClient, namespace: str, rights: Sequence[NeededRight]) -> str:
     """Return those that the credentials do not have."""
     allowed = await asyncio.gather(*(_may(client, namespace, each) for each in rights))
     return ", ".join(str(right) for right, may in zip(rights, allowed, strict=True) if not may)

@@ -17,6 +17,7 @@ from burst.providers.kubernetes import objects, preflight, reports
 from burst.providers.kubernetes.access import CheckedAccess, server
 from burst.providers.kubernetes.api_errors import translated
 from burst.providers.kubernetes.settings import offer
+from burst.providers.kubernetes.tunnel.pods import ReachPods
 from burst.providers.kubernetes.tunnel.processes import ReachProcesses
 from burst.providers.kubernetes.tunnel.records import ReachTask
 from minicluster.kube_client import discovery
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from burst.joining.records import JoinSettings
+    from burst.joining.tunnel_pods import TunnelPods
     from burst.lifecycle.records import ResourceReport
     from burst.planning.records import Offer
     from burst.providers.kubernetes.reports import FoundObjects
@@ -63,21 +65,23 @@ class KubernetesProvider:
         join: Callable[[WantedBurst], JoinSettings],
         now: Callable[[], float] = time.time,
         *,
-        tunnels: Path | None = None,
+        tunnels: Path | TunnelPods | None = None,
     ) -> None:
+        """`tunnels` is where their lead's side runs: as processes with a directory, or in pods."""
         self.name = name
         self._settings = settings
         self._join = join
         self._now = now
         kubeconfig = str(settings.kubeconfig) if settings.kubeconfig is not None else ""
         self._access = CheckedAccess(kubeconfig, settings.context)
+        self._kubeconfig = str(Path(kubeconfig).absolute()) if kubeconfig else ""
         try:
             address = server(self._access)
         except AccessError:
             address = "unknown"  # its problems have the reason
         self.location = f"{address}/{settings.namespace}"
         own = hashlib.sha256(self.location.encode()).hexdigest()[:12]
-        self._reaches: ReachKeeper | None = ReachProcesses(tunnels / own) if tunnels is not None else None
+        self._reaches = _reaches(tunnels, own)
 
     def offers(self) -> Sequence[Offer]:
         """Return the machines of the settings."""
@@ -91,8 +95,10 @@ class KubernetesProvider:
         """Make a burst's objects, unless they are there; what cannot be is refused before the first one."""
         pods = self._pods(wanted)
         join = self._join(wanted)
-        if join.route is not None and self._reaches is None:
-            raise CallInvalid(NO_TUNNELS)
+        if join.route is not None:
+            if self._reaches is None:
+                raise CallInvalid(NO_TUNNELS)
+            self._reaches.check(self._reach_task(join, wanted))
         namespace, now = self._settings.namespace, self._now()
 
         async def work(client: ApiClient) -> None:
@@ -129,14 +135,13 @@ class KubernetesProvider:
     def _reach_task(self, join: JoinSettings, wanted: WantedBurst) -> ReachTask:
         if join.route is None:
             raise CallInvalid("its MiniCluster has no tunnels any more")
-        kubeconfig = str(Path(self._access.kubeconfig).absolute()) if self._access.kubeconfig else ""
         return ReachTask(
             label=wanted.label,
             installation=wanted.installation,
             nodes=wanted.nodes,
             created=time.time(),
             until=wanted.until,
-            kubeconfig=kubeconfig,
+            kubeconfig=self._kubeconfig,
             context=self._access.context,
             namespace=self._settings.namespace,
             port=tunnel.reach_port(join.port),
@@ -170,9 +175,15 @@ class KubernetesProvider:
     def problems(self) -> Iterable[str]:
         """Return what is wrong with the way there, the rights, the namespace and its quotas."""
         try:
-            return asyncio.run(self._with_client(lambda client: preflight.problems(client, self._settings)))
+            found = asyncio.run(self._with_client(lambda client: preflight.problems(client, self._settings)))
         except KubernetesError as error:
-            return [f"{self.location}: {error}"]
+            found = [f"{self.location}: {error}"]
+        if self._reaches is None:
+            return found
+        try:
+            return [*found, *self._reaches.problems(self._kubeconfig)]
+        except ProviderError as error:
+            return [*found, str(error)]
 
     def owned(self, installation: str) -> Iterable[ResourceReport]:
         """List the bursts of which anything is there."""
@@ -227,3 +238,10 @@ class KubernetesProvider:
     async def _with_client(self, work: Callable[[ApiClient], Awaitable[T]]) -> T:
         async with ApiClient(self._access, manager=MANAGER) as client:
             return await work(client)
+
+
+def _reaches(tunnels: Path | TunnelPods | None, location: str) -> ReachKeeper | None:
+    """Return where the lead's side of tunnels runs. `location` distinguishes it from other providers'."""
+    if tunnels is None:
+        return None
+    return ReachProcesses(tunnels / location) if isinstance(tunnels, Path) else ReachPods(tunnels, location)

@@ -14,7 +14,7 @@ from minicluster.plan.constants import LABEL_POD_INDEX
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from burst.providers.kubernetes.tunnel.records import ReachStatus, ReachTask
+    from burst.providers.kubernetes.tunnel.records import ReachState, ReachTask
     from burst.providers.provider import WantedBurst
 
 KIND = "workers"
@@ -113,13 +113,13 @@ def listed(label: str, installation: str, found: FoundObjects) -> ResourceReport
     return ResourceReport(key, phase, reason, label, installation, since)
 
 
-def tunnelled(status: ResourceReport, found: FoundObjects, reach: ReachStatus | None) -> ResourceReport:
+def tunnelled(status: ResourceReport, found: FoundObjects, reach: ReachState | None) -> ResourceReport:
     """Return the status of a burst with a tunnel: it is ready only if the tunnel is."""
     if status.phase is not ResourcePhase.READY or (reach is not None and reach.is_ready):
         return status
     if reach is not None and reach.refused and not reach.reached:
         return status._replace(phase=ResourcePhase.BROKEN, reason=f"its tunnel: {reach.problem}")
-    waits = [reason for each in found.relay_pods for reason in _waits(each)]
+    waits = [reason for each in found.relay_pods for reason in waits_of(each)]
     problem = reach.problem if reach is not None else ""
     reason = next(iter([*waits, *filter(None, [problem])]), "it is not connected yet")
     return status._replace(phase=ResourcePhase.COMING, reason=f"its tunnel: {reason}")
@@ -128,7 +128,7 @@ def tunnelled(status: ResourceReport, found: FoundObjects, reach: ReachStatus | 
 def reach_left(task: ReachTask) -> ResourceReport:
     """Return the status of a burst of which nothing but the lead's side of its tunnel is there."""
     key = ResourceKey(KIND, name_of(task.label), task.nodes)
-    reason = "the process of its tunnel is left"
+    reason = "the lead's side of its tunnel is left"
     return ResourceReport(key, ResourcePhase.BROKEN, reason, task.label, task.installation, task.created)
 
 
@@ -161,7 +161,7 @@ def _progress(found: FoundObjects, job: KubeObject, nodes: int) -> tuple[Resourc
         return phase, f"its Job cannot make pods: {refusal}"
     if job["spec"].get("suspend"):
         return ResourcePhase.COMING, "its Job is suspended"
-    reasons = [reason for each in found.pods for reason in _waits(each)]
+    reasons = [reason for each in found.pods for reason in waits_of(each)]
     return ResourcePhase.COMING, reasons[0] if reasons else f"{len(running)} of {nodes} pods run"
 
 
@@ -194,7 +194,7 @@ def _index(pod: KubeObject) -> str:
     return str(labels.get(LABEL_POD_INDEX, pod["metadata"]["name"]))
 
 
-def _waits(pod: KubeObject) -> Iterator[str]:
+def waits_of(pod: KubeObject) -> Iterator[str]:
     """Yield why a pod does not run."""
     status, name = pod.get("status") or {}, pod["metadata"]["name"]
     for each in status.get("conditions") or ():

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from burst.clusters.burst_keys import BurstKeys
-from burst.clusters.served_clusters import ServedClusters, by_name
+from burst.clusters.served_clusters import KeyReach, ServedClusters, by_name
 from burst.errors import AccessDenied, LeadAway
+from burst.joining.records import LeadHost
 from minicluster.backends.errors import BackendError
 from minicluster.instance.errors import InstanceGone
 from minicluster.kube_client.access import Access
@@ -20,6 +21,7 @@ from minicluster.lead_server.purposes import CURVE_CERTIFICATE, INSTANCE
 from minicluster.lead_server.routes import Audience
 from minicluster.lead_server.server import Server
 from minicluster.plan.constants import BURST_FINALIZER
+from minicluster.plan.objects.labels import lead_pod
 from tests.burst.clusters.test_kubernetes_clusters import CLUSTERS, NAMESPACE, SECRET, UID, Source
 from tests.burst.joining.near import near
 from tests.burst.providers.kubernetes.fake_api import Refusal, serving
@@ -86,6 +88,54 @@ def test_a_lead_is_joined_without_a_right_to_read_its_secret(source: Source) -> 
     asked = {each for each in source.api.requests if "/secrets/" in each}
     assert asked == {f"GET {KEYS}"}
     assert source.api.items[f"{CLUSTERS}/mc"]["metadata"]["finalizers"] == [BURST_FINALIZER]
+
+
+def test_by_a_tunnel_its_pods_alone_are_admitted_until_its_bursts_are_gone(
+    source: Source, lead: Lead
+) -> None:
+    keys = BurstKeys(Access(str(source.kubeconfig)), SYSTEM)
+    endpoint = ("mc-0.mc.science.svc", lead.server.port)
+    tunnels = ServedClusters(
+        Access(str(source.kubeconfig)), keys, (NAMESPACE,), lambda _: endpoint, tunnels="system"
+    )
+    reach = tunnels._reach
+    assert isinstance(reach, KeyReach)
+    reach.certificate = lambda _: SECRET  # type: ignore[method-assign]
+    found = source._replace(clusters=tunnels).one(expose="tunnel")
+    assert found.problem == ""
+    joined = found.join("burst-0")
+    port = found.document.spec.network.port
+    assert joined.route == LeadHost("mc-0.mc.science.svc", port, "system")
+    assert (joined.address, joined.port, source.exposed()) == ("", port, ["NetworkPolicy"])
+    [made] = source.api.of("networkpolicies")
+    [rule] = made["spec"]["ingress"]
+    assert made["spec"]["podSelector"]["matchLabels"] == lead_pod(found.document)
+    assert rule == {
+        "ports": [{"port": port, "protocol": "TCP"}],
+        "from": [
+            {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "system"}},
+                "podSelector": {
+                    "matchLabels": {
+                        "app.kubernetes.io/name": "minicluster-burst-tunnel",
+                        "minicluster-cluster": UID,
+                    }
+                },
+            }
+        ],
+    }
+    tunnels.withdraw({UID})
+    assert source.exposed() == ["NetworkPolicy"]
+    tunnels.withdraw(set())
+    assert source.exposed() == []
+
+
+def test_without_tunnels_the_value_that_has_them_is_named(source: Source) -> None:
+    assert source.one(expose="tunnel").problem == (
+        "spec.bursting.expose is tunnel, and this service makes none: an administrator sets"
+        " tunnels.enabled=true in the values of its chart (--tunnels); or set it to nodePort or loadBalancer,"
+        " or to none where the lead's pod is reached by its own address"
+    )
 
 
 def test_an_instance_is_used_over_the_leads_api(source: Source) -> None:

@@ -222,6 +222,16 @@ def test_what_is_no_sign_is_hung_up_on() -> None:
     run(work)
 
 
+def test_one_whose_node_is_drained_is_no_job_that_is_complete() -> None:
+    """Its Job makes another one only if it has not ended with 0."""
+    words = [sys.executable, relay.__file__, "0", "0", "8"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("relay: followers are served")
+        process.terminate()
+        assert process.wait(30) == 143
+
+
 def test_it_is_one_file_that_python_3_8_runs() -> None:
     text = Path(relay.__file__).read_text()
     ast.parse(text, feature_version=(3, 8))

@@ -31,6 +31,10 @@ WRONG: dict[str, tuple[list[str], str]] = {
         "--tokens-secret: a/b/c: needed is NAMESPACE/NAME",
     ),
     "no database": ([*GIVEN, "--database", "x"], "a database begins with its kind"),
+    "no template of tunnels": (
+        [*GIVEN, "--tunnels", "/nowhere/pod.yaml"],
+        "/nowhere/pod.yaml: cannot be read: No such file or directory",
+    ),
     "a password": (
         [*GIVEN, "--database", f"postgresql://burst:{CANARY}@db/burst"],
         "a password on the command line is seen by everybody on the node: write the URL into a file",

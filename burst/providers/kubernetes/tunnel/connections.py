@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from burst.joining.relay import IDLE, SILENT_SECONDS, TAKEN
+from burst.joining.relay import CHUNK, IDLE, SILENT_SECONDS, TAKEN
 from minicluster.kube_client.api import Selection
 from minicluster.kube_client.errors import LostError, MissingError
 from minicluster.kube_client.port_forward import PodPort
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 SIGN_SECONDS = 5.0
 """Between two signs on an idle connection."""
+CONNECT_SECONDS = 10.0
+"""For a connection to a host: a policy that does not admit it answers nothing at all."""
 
 
 class ByteStream(Protocol):
@@ -34,6 +37,13 @@ class ByteStream(Protocol):
 
     async def receive(self) -> bytes:
         """Return what comes next, empty at the end. Raises KubernetesError."""
+
+
+class ConnectionSide(Protocol):
+    """One side of a tunnel."""
+
+    def connected(self) -> contextlib.AbstractAsyncContextManager[ByteStream]:
+        """Give a connection. Raises KubernetesError, OSError and TimeoutError."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,56 @@ class PodSide:
             raise MissingError(f"no pod with {self.labels} runs in namespace {self.namespace}")
         async with self.client.pods.forward(PodPort(self.namespace, running[0], self.port)) as stream:
             yield stream
+
+
+class SocketStream:
+    """The bytes of one connection by TCP."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def send(self, data: bytes) -> None:
+        """Send. Raises LostError."""
+        try:
+            self._writer.write(data)
+            await self._writer.drain()
+        except OSError as error:
+            raise LostError(f"the connection was lost ({error})") from error
+
+    async def receive(self) -> bytes:
+        """Return what comes next, empty at the end. Raises LostError."""
+        try:
+            return await self._reader.read(CHUNK)
+        except OSError as error:
+            raise LostError(f"the connection was lost ({error})") from error
+
+
+@dataclass(frozen=True)
+class HostSide:
+    """A port of a host by TCP. Its name is resolved for each connection: a lead that moved is found again."""
+
+    host: str
+    port: int
+
+    @contextlib.asynccontextmanager
+    async def connected(self) -> AsyncIterator[SocketStream]:
+        """Give a connection. Raises OSError and TimeoutError."""
+        async with asyncio.timeout(CONNECT_SECONDS):
+            reader, writer = await asyncio.open_connection(self.host, self.port)
+        keep_alive(writer.get_extra_info("socket"))
+        try:
+            yield SocketStream(reader, writer)
+        finally:
+            writer.close()
+
+
+def keep_alive(connection: socket.socket) -> None:
+    """Have the kernel end a connection whose other host has gone without a word."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, seconds in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):  # Linux has them
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)
 
 
 async def taken(stream: ByteStream, on_idle: Callable[[], None]) -> bytes:

@@ -19,10 +19,10 @@ from burst.providers.kubernetes.tunnel.records import ReachDirectory
 from minicluster.local import processes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from burst.providers.kubernetes.tunnel.records import ReachStatus, ReachTask
+    from burst.providers.kubernetes.tunnel.records import ReachState, ReachStatus, ReachTask
     from burst.providers.provider import WantedBurst
 
 STOP_TIMEOUT = 3.0
@@ -30,16 +30,25 @@ STOP_TIMEOUT = 3.0
 
 
 class ReachKeeper(Protocol):
-    """Where the lead's side of tunnels runs: never in the service, whose end would be that of all jobs."""
+    """Where the lead's side of tunnels runs: never in the service, whose end would be that of all jobs.
 
-    def ensure(self, wanted: WantedBurst, task: Callable[[], ReachTask]) -> ReachStatus | None:
-        """Have it run; return how it is, None before it has begun. Raises as `task` does, and RetryLater."""
+    Calls raise ProviderError where they fail.
+    """
+
+    def check(self, task: ReachTask) -> None:
+        """Raise CallInvalid where it could never run."""
+
+    def ensure(self, wanted: WantedBurst, task: Callable[[], ReachTask]) -> ReachState | None:
+        """Have it run; return how it is, None before it has begun. Raises as `task` does, too."""
 
     def stop(self, wanted: WantedBurst) -> None:
-        """End it, and forget it. Raises RetryLater."""
+        """End it, or begin to: it is gone when it is not left any more."""
 
     def left(self, installation: str) -> Iterator[ReachTask]:
         """Yield what there is of an installation."""
+
+    def problems(self, kubeconfig: str) -> Iterable[str]:
+        """Return why none could run for a provider with this kubeconfig; nothing if all is well."""
 
 
 class ReachProcesses:
@@ -47,6 +56,13 @@ class ReachProcesses:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+
+    def check(self, task: ReachTask) -> None:
+        """Accept whatever the service itself reaches."""
+
+    def problems(self, _kubeconfig: str) -> Iterable[str]:
+        """Return nothing: a process has the service's own rights."""
+        return ()
 
     def ensure(self, wanted: WantedBurst, task: Callable[[], ReachTask]) -> ReachStatus | None:
         """Have one run; return how it is."""

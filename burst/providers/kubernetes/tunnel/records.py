@@ -1,4 +1,4 @@
-"""What the directory of a tunnel has: whose it is and what it connects, and how it is."""
+"""What a tunnel connects and whose it is, and how it is; and the directory in which a process has both."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import dataclasses
 import json
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from burst.joining.records import LeadRoute
+from burst.joining.records import LeadHost, LeadRoute
 from minicluster.local import processes
 
 if TYPE_CHECKING:
@@ -35,7 +35,42 @@ class ReachTask:
     namespace: str
     port: int
     """Of the relay, at its pod's loopback."""
-    lead: LeadRoute
+    lead: LeadRoute | LeadHost
+
+
+class ReachState(Protocol):
+    """How the lead's side of a tunnel is, wherever it runs."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a follower that comes now is led to the lead."""
+
+    @property
+    def reached(self) -> bool:
+        """Whether the relay has ever answered."""
+
+    @property
+    def problem(self) -> str:
+        """Why it is not ready; empty where that is not known."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether an API server does not allow it."""
+
+
+def values_of(task: ReachTask) -> dict[str, Any]:
+    """Return a task as JSON has it. Nothing in it is secret."""
+    found = {each.name: getattr(task, each.name) for each in dataclasses.fields(task)}
+    return {**found, "lead": task.lead._asdict()}
+
+
+def task_of(found: Any) -> ReachTask | None:
+    """Return a task from JSON; what is none is None."""
+    try:
+        lead = found["lead"]
+        return ReachTask(**{**found, "lead": LeadHost(**lead) if "host" in lead else LeadRoute(**lead)})
+    except (TypeError, KeyError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +120,7 @@ class ReachDirectory:
 
     def task(self) -> ReachTask | None:
         """Return what it is for."""
-        found = self._read("task.json")
-        try:
-            return ReachTask(**{**found, "lead": LeadRoute(**found["lead"])}) if found is not None else None
-        except (TypeError, KeyError):
-            return None
+        return task_of(self._read("task.json"))
 
     def status(self) -> ReachStatus | None:
         """Return how it is; None before its process has begun."""
@@ -101,10 +132,10 @@ class ReachDirectory:
 
     def write(self, record: ReachTask | ReachStatus) -> None:
         """Write a record; a reader sees the former or the new one. Raises OSError."""
-        values = {each.name: getattr(record, each.name) for each in dataclasses.fields(record)}
-        name = "status.json"
         if isinstance(record, ReachTask):
-            name, values = "task.json", {**values, "lead": record.lead._asdict()}
+            name, values = "task.json", values_of(record)
+        else:
+            name, values = "status.json", dataclasses.asdict(record)
         fresh = self.path / f"{name}.new"
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             json.dump(values, file)

@@ -28,7 +28,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 def open_provider(**settings: Any) -> Any:
     model = KIND.settings.model_validate({"namespace": "bursts", "offers": [MACHINE], **settings})
-    return KIND.open("far", model, SimpleNamespace(join=join_settings, state=Path("state")))
+    return KIND.open("far", model, SimpleNamespace(join=join_settings, state=Path("state"), tunnel_pods=None))
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -42,6 +42,12 @@ class FakeReaches:
         self.tasks: dict[str, ReachTask] = {}
         self.status: ReachStatus | None = None
 
+    def check(self, task: ReachTask) -> None:
+        pass
+
+    def problems(self, kubeconfig: str) -> list[str]:
+        return []
+
     def ensure(self, wanted: WantedBurst, task: Callable[[], ReachTask]) -> ReachStatus | None:
         if wanted.label not in self.tasks:
             self.tasks[wanted.label] = task()
@@ -136,7 +142,7 @@ def test_a_process_without_objects_is_found_and_swept(tunnelled: TunnelledCluste
         del tunnelled.api.items[path]
     [left] = tunnelled.provider.owned("here")
     assert (left.key, left.phase) == (tunnelled.key, ResourcePhase.BROKEN)
-    assert left.reason == "the process of its tunnel is left"
+    assert left.reason == "the lead's side of its tunnel is left"
     assert list(tunnelled.provider.owned("elsewhere")) == []
     assert tunnelled.get().phase is ResourcePhase.BROKEN
     tunnelled.delete()

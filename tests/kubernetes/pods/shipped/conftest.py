@@ -4,6 +4,7 @@ It is installed once for all of them: tests/dealing.py gives the folder to one w
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,14 @@ from tests.devcluster.archives import Archive
 from tests.devcluster.release import Release
 from tests.kubernetes import releases
 from tests.kubernetes.command_line import CommandLine, member
+
+PROOFS = {"test_burst_release_tunnel.py"}
+"""What `make prove-burst` alone runs: it takes a minute."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files that only `--prove-bursts` asks for."""
+    return True if collection_path.name in PROOFS and not config.getoption("--prove-bursts") else None
 
 
 @pytest.fixture(scope="package")

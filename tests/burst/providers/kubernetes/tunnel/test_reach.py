@@ -60,7 +60,7 @@ def run(folder: Path, work: Callable[[Reached], Awaitable[Any]], *, before: str 
             clusters.is_forbidden = before == "forbidden"
             clusters.pods = ("lead",) if before == "no relay" else clusters.pods
             directory = ReachDirectory(folder)
-            life = asyncio.create_task(TunnelReach(directory, made).live())
+            life = asyncio.create_task(TunnelReach(made, directory.write).live())
             try:
                 await work(Reached(clusters, directory))
             finally:
