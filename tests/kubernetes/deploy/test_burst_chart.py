@@ -102,7 +102,7 @@ def test_there_is_one_pod_without_privilege_which_ends_before_the_next_begins(he
 
 
 def test_its_arguments_are_those_of_the_command(helm: Path) -> None:
-    found = rendered(helm, "watchNamespaces={team-a}", "tunnels.enabled=true")
+    found = rendered(helm, "watchNamespaces={team-a}", "tunnels.enabled=true", *RESEARCH)
     command = get_command(app)
     assert command.make_context("burst-service", list(container(found)["args"])).params["namespaces"] == [
         "team-a"
@@ -156,6 +156,10 @@ REFUSED = {
     "monitor": (
         (*NEEDED, "metrics.serviceMonitor.enabled=true", "metrics.service=false"),
         "metrics.serviceMonitor.enabled needs metrics.service",
+    ),
+    "tunnels to nowhere": (
+        (*NEEDED, "tunnels.enabled=true"),
+        "tunnels.enabled needs kubeconfigs: by one of them a tunnel reaches the cluster of its burst",
     ),
     "several": ((*NEEDED, "replicas=2"), "replicas"),
 }

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from burst.errors import CallInvalid
 from burst.joining.records import LeadHost
 from burst.joining.tunnel_pods import CONTAINER, TUNNEL_APPLICATION, TunnelPods, load_template
 from burst.providers.kubernetes.tunnel.pod_objects import tunnel_job
@@ -242,11 +241,3 @@ def test_the_service_may_make_tunnels_and_no_other_jobs(
     assert api.items(path) == []
     # Others make whatever Jobs they may.
     api.create(f"{path}?dryRun=All", changed(good, "hostNetwork", value=True))
-
-
-def test_an_unknown_kubeconfig_is_refused(helm: Path, tmp_path: Path) -> None:
-    template = template_of(rendered(helm, "tunnels.enabled=true"), tmp_path)
-    with pytest.raises(
-        CallInvalid, match="is not there for the pods of tunnels; right would be one of a Secret"
-    ):
-        job(template)

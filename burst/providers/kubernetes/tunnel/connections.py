@@ -104,8 +104,12 @@ class HostSide:
     @contextlib.asynccontextmanager
     async def connected(self) -> AsyncIterator[SocketStream]:
         """Give a connection. Raises OSError and TimeoutError."""
-        async with asyncio.timeout(CONNECT_SECONDS):
-            reader, writer = await asyncio.open_connection(self.host, self.port)
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                reader, writer = await asyncio.open_connection(self.host, self.port)
+        except TimeoutError as error:
+            where = f"{self.host}:{self.port}"
+            raise TimeoutError(f"no answer from {where} within {CONNECT_SECONDS:.0f} s") from error
         keep_alive(writer.get_extra_info("socket"))
         try:
             yield SocketStream(reader, writer)

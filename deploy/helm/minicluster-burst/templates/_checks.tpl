@@ -10,6 +10,9 @@
 {{- end -}}
 {{- $names = append $names .name -}}
 {{- end -}}
+{{- if and .Values.tunnels.enabled (not .Values.kubeconfigs) -}}
+{{- fail "tunnels.enabled needs kubeconfigs: by one of them a tunnel reaches the cluster of its burst" -}}
+{{- end -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.service) -}}
 {{- fail "metrics.serviceMonitor.enabled needs metrics.service: a ServiceMonitor finds the pods through a Service" -}}
 {{- end -}}

@@ -26,7 +26,7 @@ TUNNEL = "app.kubernetes.io/name=minicluster-burst-tunnel"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def apart(release: Release, nodes: ControlPlane) -> Iterator[ControlPlane]:
     """Another cluster, with two nodes; nothing passes between the networks of the two."""
     with cluster(Options(nodes=2)) as plane:
@@ -58,7 +58,8 @@ def service(
 
 def submitted(user: CommandLine, script: str) -> int:
     """Submit a job of two nodes; return its id."""
-    done = user("submit", "mc", "--burstable", "-N", 2, "-n", 2, "-t", "2m", "--", "sh", "-c", script)
+    words = ("--burstable", "-N", 2, "-n", 2, "-t", "2m", "--", "sh", "-c", script)
+    done = user("submit", "mc", *words)
     assert done.returncode == 0, done.stderr
     return jobid.parse(done.stdout.strip())
 
@@ -119,6 +120,50 @@ def test_jobs_run_where_no_route_leads_and_their_tunnel_outlives_the_services_po
         f"{live.image}: the first job ran after {began:.1f} s, both were done after {ran:.1f} s,"
         f" all gone after {gone:.1f} s"
     )
+
+
+def test_a_tunnel_whose_pod_is_evicted_is_made_anew_and_its_brokers_come_back(
+    service: BurstRelease, minicluster: CommandLine, live: Live, nodes: ControlPlane, apart: ControlPlane
+) -> None:
+    """No job runs then; the next one runs on the same brokers."""
+    bursting = {**BURSTING, "expose": "tunnel", "idleSeconds": 60}
+    live.create(container=SMALL, size=1, flux=FLUX, bursting=bursting).joined(1)
+    instance = KeptInstance(nodes.kubeconfig, live.namespace, live.name)
+    try:
+        first = burst_services.job(instance, submitted(minicluster, "hostname"))
+        [tunnel] = tunnels(nodes)
+        [burst] = shown(live)
+        nodes.api.create(f"{PODS}/{tunnel['metadata']['name']}/eviction", eviction(tunnel))
+        begin = time.monotonic()
+        until(lambda: is_anew(nodes, tunnel), "another pod of the tunnel to be ready", SECONDS)
+        ready = time.monotonic() - begin
+        second = burst_services.job(instance, submitted(minicluster, "hostname"))
+        ran = time.monotonic() - begin
+        [same] = shown(live)
+    except TimeoutError as error:
+        raise AssertionError(f"{error}: {picture(service, live)}") from error
+
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert burst["id"] == same["id"]
+    hosts = [set(burst_services.hosts(instance, each.id)) for each in (first, second)]
+    assert hosts[0] == hosts[1]
+    print(f"{live.image}: another tunnel after {ready:.1f} s, a job on it done after {ran:.1f} s")
+    live.delete()
+    until(lambda: not named(apart, "mcb-"), "the burst to be deleted", SECONDS)
+    until(lambda: not named(nodes, "mcb-"), "the tunnel to be deleted", SECONDS)
+
+
+def eviction(pod: dict[str, Any]) -> dict[str, Any]:
+    """Return what `kubectl drain` asks for."""
+    about = {"name": pod["metadata"]["name"], "namespace": NAMESPACE}
+    return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": about}
+
+
+def is_anew(nodes: ControlPlane, former: dict[str, Any]) -> bool:
+    """Return whether another pod is ready in place of a tunnel's."""
+    others = [each for each in tunnels(nodes) if each["metadata"]["uid"] != former["metadata"]["uid"]]
+    conditions = [one for each in others for one in each["status"].get("conditions", ())]
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
 def restarts(pod: dict[str, Any]) -> int:
