@@ -16,6 +16,8 @@ from tests.devcluster.release import NAMESPACE, Release
 
 NAME = "minicluster-burst"
 SELECTOR = f"app.kubernetes.io/name={NAME}"
+TUNNELS = "app.kubernetes.io/name=minicluster-burst-tunnel"
+JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/far-kubeconfig"
 CLAIM = f"{NAME}-database"
@@ -102,6 +104,8 @@ def prepared(nodes: ControlPlane, far: ControlPlane, folder: Path) -> Iterator[B
     finally:
         found.helm.run("uninstall", "--ignore-not-found")
         nodes.api.call("DELETE", f"{PODS}?labelSelector={SELECTOR}&gracePeriodSeconds=0")
+        nodes.api.call("DELETE", f"{JOBS}?labelSelector={TUNNELS}&propagationPolicy=Background")
+        until(lambda: not nodes.api.items(PODS, labelSelector=TUNNELS), "tunnels to go", SECONDS)
         until(lambda: not nodes.api.items(PODS, labelSelector=SELECTOR), "its pods to go", SECONDS)
         nodes.api.delete(f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims/{CLAIM}")
         nodes.api.delete(f"{volumes}/{CLAIM}")

@@ -15,14 +15,13 @@ from minicluster.instance.records import JobFilter
 from tests.devcluster import ControlPlane, Options, cluster, until
 from tests.devcluster.release import NAMESPACE, Release
 from tests.kubernetes import burst_release, burst_services, inventory, script_pods
-from tests.kubernetes.burst_release import KUBECONFIG, BurstRelease
+from tests.kubernetes.burst_release import KUBECONFIG, TUNNELS, BurstRelease
 from tests.kubernetes.command_line import CommandLine
 from tests.kubernetes.kept_instance import KeptInstance
 from tests.kubernetes.live import SECONDS, Live
 from tests.kubernetes.pods.shipped.test_burst_release import BURSTING, FLUX, SMALL, named, shown
 
 pytestmark = pytest.mark.timeout(900)
-TUNNEL = "app.kubernetes.io/name=minicluster-burst-tunnel"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 
 
@@ -66,7 +65,7 @@ def submitted(user: CommandLine, script: str) -> int:
 
 def tunnels(nodes: ControlPlane) -> list[dict[str, Any]]:
     """Return the pods of tunnels."""
-    return nodes.api.items(PODS, labelSelector=TUNNEL)
+    return nodes.api.items(PODS, labelSelector=TUNNELS)
 
 
 def picture(service: BurstRelease, live: Live) -> str:
@@ -125,32 +124,30 @@ def test_jobs_run_where_no_route_leads_and_their_tunnel_outlives_the_services_po
 def test_a_tunnel_whose_pod_is_evicted_is_made_anew_and_its_brokers_come_back(
     service: BurstRelease, minicluster: CommandLine, live: Live, nodes: ControlPlane, apart: ControlPlane
 ) -> None:
-    """No job runs then; the next one runs on the same brokers."""
-    bursting = {**BURSTING, "expose": "tunnel", "idleSeconds": 60}
-    live.create(container=SMALL, size=1, flux=FLUX, bursting=bursting).joined(1)
+    """The job that runs then is lost, as its nodes are; the next one runs on the same burst."""
+    live.create(container=SMALL, size=1, flux=FLUX, bursting={**BURSTING, "expose": "tunnel"}).joined(1)
+    ids = [submitted(minicluster, "hostname; sleep 100"), submitted(minicluster, "hostname")]
     instance = KeptInstance(nodes.kubeconfig, live.namespace, live.name)
     try:
-        first = burst_services.job(instance, submitted(minicluster, "hostname"))
-        [tunnel] = tunnels(nodes)
+        until(lambda: instance.ask(lambda it: it.jobs.get(ids[0])).t_run, "the first job to run", SECONDS)
         [burst] = shown(live)
+        [tunnel] = tunnels(nodes)
         nodes.api.create(f"{PODS}/{tunnel['metadata']['name']}/eviction", eviction(tunnel))
         begin = time.monotonic()
         until(lambda: is_anew(nodes, tunnel), "another pod of the tunnel to be ready", SECONDS)
         ready = time.monotonic() - begin
-        second = burst_services.job(instance, submitted(minicluster, "hostname"))
+        first, second = (burst_services.job(instance, each) for each in ids)
         ran = time.monotonic() - begin
-        [same] = shown(live)
+        names = burst_services.hosts(instance, second.id)
+        live.delete()
+        until(lambda: not named(apart, "mcb-"), "the burst to be deleted", SECONDS)
+        until(lambda: not named(nodes, "mcb-"), "the tunnel to be deleted", SECONDS)
     except TimeoutError as error:
         raise AssertionError(f"{error}: {picture(service, live)}") from error
 
-    assert (first.returncode, second.returncode) == (0, 0)
-    assert burst["id"] == same["id"]
-    hosts = [set(burst_services.hosts(instance, each.id)) for each in (first, second)]
-    assert hosts[0] == hosts[1]
-    print(f"{live.image}: another tunnel after {ready:.1f} s, a job on it done after {ran:.1f} s")
-    live.delete()
-    until(lambda: not named(apart, "mcb-"), "the burst to be deleted", SECONDS)
-    until(lambda: not named(nodes, "mcb-"), "the tunnel to be deleted", SECONDS)
+    assert (first.returncode == 0, second.returncode) == (False, 0)
+    assert set(names) == {f"mcb-{burst['id']}-{index}" for index in range(2)}
+    print(f"{live.image}: another tunnel after {ready:.1f} s, the next job done after {ran:.1f} s")
 
 
 def eviction(pod: dict[str, Any]) -> dict[str, Any]:
