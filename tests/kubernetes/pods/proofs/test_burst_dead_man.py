@@ -56,7 +56,8 @@ def served(
     tmp_path: Path,
 ) -> Iterator[Served]:
     """A MiniCluster of one broker, and a service that has two more in the other cluster."""
-    live.create(container=SMALL, size=1, flux=FLUX, bursting=BURSTING).joined(1)
+    container = {**SMALL, "volumes": {"ledger": tasks.volume}}
+    live.create(container=container, size=1, flux=FLUX, bursting=BURSTING).joined(1)
     user = member(nodes, live.namespace, "edit")
     yield from burst_services.of(user, remote, remote_space, tmp_path, volumes={"ledger": tasks.volume})
 

@@ -47,8 +47,8 @@ RESOURCES = {"limits": {"cpu": "2"}, "requests": {"cpu": "250m"}}
 NAMES = ("research", "reserve")
 """Of providers: one whose burst was lost rests for a minute."""
 BURST, LOCAL = "burst", "local"
-MAX_LINES = 300
-"""Of the lead's log after a fault: one line of a broker each second of it would be more."""
+MAX_LINES = 100
+"""Of the lead's log in the end; without a fault it has some 15. One a second of a fault would be more."""
 
 
 @dataclass(frozen=True)
