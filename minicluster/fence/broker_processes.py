@@ -1,7 +1,9 @@
 """Everything that a broker started: found by parents, sessions, process groups and environments; and its end.
 
-What a job starts may leave its session, its environment, and its parent. So what was seen below the broker
-once is remembered, and at the end all is stopped before the first is killed: what is stopped starts nothing.
+What a job starts may leave its session, its environment, and its parent. Where orphans become children of
+the start script, as in a container, they are found there. Elsewhere they are known if they were seen below
+the broker before: that is remembered. At the end all is stopped before the first is killed: what is stopped
+starts nothing.
 """
 
 from __future__ import annotations
@@ -10,10 +12,10 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 SWEEP_INTERVAL = 0.02
 WARN_AFTER = 5.0
@@ -87,13 +89,53 @@ def closure(members: Iterable[int], processes: dict[int, ProcessStat], apart: Pr
         found |= more
 
 
+def parent_of_orphans() -> int:
+    """Return who gets orphans below this process: an ancestor that takes them (prctl(2)), else the first.
+
+    An orphan is made for it. This process must have one thread only.
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _make_orphan(writer)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with os.fdopen(reader) as file:
+        return int(file.read() or 0)
+
+
+def _make_orphan(writer: int) -> NoReturn:
+    try:
+        parent = os.getpid()
+        if os.fork() == 0:
+            while os.getppid() == parent:
+                time.sleep(0.001)
+            os.write(writer, str(os.getppid()).encode())
+    finally:
+        os._exit(0)
+
+
+def adopted_before(script: int) -> dict[int, int] | None:
+    """Return the children that a start script has before its broker, with when they started.
+
+    None: orphans do not become its children.
+    """
+    if parent_of_orphans() != script:
+        return None
+    stats = {pid: stat_of(pid) for pid in children(script)}
+    return {pid: stat.started for pid, stat in stats.items() if stat is not None}
+
+
 class BrokerProcesses:
     """A broker, and what it started.
 
-    `script` is the process that started it. `uri` is the broker's socket, which tasks have in FLUX_URI.
+    `script` is the process that started it, with what `adopted_before` gave for it before there was a broker.
+    `uri` is the broker's socket, which tasks have in FLUX_URI.
     """
 
-    def __init__(self, script: int, uri: str, report: Callable[[str], None]) -> None:
+    def __init__(
+        self, script: int, uri: str, report: Callable[[str], None], before: Mapping[int, int] | None
+    ) -> None:
         self._variable = b"FLUX_URI=" + os.fsencode(uri)
         self._report = report
         self._script = script
@@ -101,8 +143,7 @@ class BrokerProcesses:
         assert own is not None  # noqa: S101 - this process lives
         self._own = own
         self._spared = {os.getpid(), script, 1, *_ancestors(os.getpid())}
-        # Orphans of a container become children of its first process: this script, if it is the first.
-        self._not_orphans = children(script) if script == 1 else set()
+        self._before = before
         self._seen: dict[int, int] = {}
         self._broker = 0
         self._started = 0
@@ -113,7 +154,6 @@ class BrokerProcesses:
         self._broker = broker
         self._started = stat.started if stat is not None and stat.is_alive else 0
         self._spared.discard(broker)
-        self._not_orphans.discard(broker)
 
     @property
     def broker_lives(self) -> bool:
@@ -128,9 +168,9 @@ class BrokerProcesses:
         return max(0.0, uptime - self._started / os.sysconf("SC_CLK_TCK")) if self._started else 0.0
 
     def remember(self) -> bool:
-        """Remember what is below the broker now; return whether anything is."""
-        found: set[int] = set()
-        waiting = [self._broker]
+        """Remember what is below the broker now, and what has left it; return whether anything is."""
+        found = self._orphans()
+        waiting = [self._broker, *found]
         while waiting:
             below = children(waiting.pop()) - found
             waiting.extend(below)
@@ -181,9 +221,19 @@ class BrokerProcesses:
         members |= {pid for pid in processes if self._variable in _environment(pid).split(b"\0")}
         if _is_same(processes, self._broker, self._started):
             members.add(self._broker)
-        if self._script == 1:
-            members |= children(1) - self._not_orphans
+        members |= self._orphans()
         return closure(members - self._spared, processes, self._own) - self._spared
+
+    def _orphans(self) -> set[int]:
+        """Return what the start script has got of the broker's since it was started."""
+        if self._before is None:
+            return set()
+        stats = {pid: stat_of(pid) for pid in children(self._script) - self._spared - {self._broker}}
+        return {
+            pid
+            for pid, stat in stats.items()
+            if stat is not None and stat.is_alive and self._before.get(pid) != stat.started
+        }
 
 
 def _ancestors(pid: int) -> set[int]:

@@ -1,6 +1,7 @@
 """`fence SCRIPT RUN URI FENCE LEAVE`: watches over one broker of the start script, as `limits` has it.
 
 It reads the broker's process id from RUN/broker, which the script writes once RUN/watching is there.
+RUN/before has which children the script had before, of a broker's second watcher as well.
 RUN/answered has when the lead last answered, in hundredths of a second since the machine was started: it
 outlives this process. It ends with 0 when the broker has ended and nothing is left of what it had started,
 whatever ended it.
@@ -9,6 +10,7 @@ whatever ended it.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
 import time
@@ -16,7 +18,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from minicluster.fence.broker_processes import BrokerProcesses
+from minicluster.fence.broker_processes import BrokerProcesses, adopted_before
 from minicluster.fence.lead_requests import LeadRequests
 from minicluster.fence.limits import FenceLimits, FenceVerdict, LeadContact, verdict
 
@@ -42,6 +44,11 @@ class FenceFiles(NamedTuple):
         return self.run / "broker"
 
     @property
+    def before(self) -> Path:
+        """The children of the script from before its broker; null where it gets no orphans."""
+        return self.run / "before"
+
+    @property
     def watching(self) -> Path:
         """Whether this process is ready."""
         return self.run / "watching"
@@ -55,10 +62,19 @@ class FenceFiles(NamedTuple):
 def main(arguments: Sequence[str], connect: Callable[[str], LeadRequester]) -> int:
     """Watch until the broker has ended; return the exit code."""
     script, run, uri, fence, leave = arguments
-    limits = FenceLimits(float(fence or 0), float(leave or 0))
-    return Fence(FenceFiles(Path(run)), limits, BrokerProcesses(int(script), uri, report)).watch(
-        lambda: connect(uri)
-    )
+    limits, files = FenceLimits(float(fence or 0), float(leave or 0)), FenceFiles(Path(run))
+    processes = BrokerProcesses(int(script), uri, report, _before(files, int(script)))
+    return Fence(files, limits, processes).watch(lambda: connect(uri))
+
+
+def _before(files: FenceFiles, script: int) -> dict[int, int] | None:
+    """Return which children of the script are not the broker's; None where it gets no orphans."""
+    if files.broker.exists():  # another watcher was killed: meanwhile there may be orphans
+        noted = json.loads(files.before.read_text())
+        return noted and {int(pid): started for pid, started in noted.items()}
+    found = adopted_before(script)
+    files.before.write_text(json.dumps(found))
+    return found
 
 
 class Fence:

@@ -133,7 +133,7 @@ class Kubelet:
                 stdout=writer if streams.output is None else streams.output,
                 stderr=writer,
                 start_new_session=True,
-                preexec_fn=processes.dies_with_parent(os.getpid()),  # noqa: PLW1509 - two system calls, no locks
+                preexec_fn=processes.begins_container(os.getpid()),  # noqa: PLW1509 - system calls, no locks
             )
         except OSError as error:
             os.close(reader)

@@ -28,10 +28,15 @@ def become_subreaper() -> None:
     _prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def dies_with_parent(parent: int) -> Callable[[], None]:
-    """Return a function that a child runs before its program: it gets SIGTERM when this process ends."""
+def begins_container(parent: int) -> Callable[[], None]:
+    """Return a function that a container's first process runs before its program.
+
+    It gets SIGTERM when this process ends. Orphans below it become its children, as in a container with
+    processes of its own: so the fence of a broker finds what jobs have left (minicluster/fence).
+    """
 
     def prepare() -> None:
+        _prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # execve(2) keeps it
         _prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
         if os.getppid() != parent:  # the parent ended before the line above took effect
             os._exit(1)

@@ -6,11 +6,13 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from minicluster.fence.broker_processes import stat_of
 from minicluster.local import processes
 
 if TYPE_CHECKING:
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
 FAR = 1
 DAEMON = 'setsid env -i PATH="$PATH" sleep 1000 & exec sleep 1001'
 """A job that leaves a process without its session and its environment, and its own."""
+TAKES_ORPHANS = (
+    sys.executable,
+    "-c",
+    "import ctypes, os, sys; ctypes.CDLL(None).prctl(36, 1, 0, 0, 0); os.execvp(sys.argv[1], sys.argv[1:])",
+)
+"""Words that make a program be as the first process of a container: PR_SET_CHILD_SUBREAPER (prctl(2))."""
 
 
 def start_job(sides: NearAndFar) -> set[int]:
@@ -124,6 +132,52 @@ def test_a_killed_broker_leaves_nothing_of_its_jobs(sides: NearAndFar) -> None:
     os.kill(broker, signal.SIGKILL)
     sides.until(lambda: not alive(job), "the end of the job's processes")
     sides.until(lambda: sides.output(FAR).count("it is started again in") == 1, "the next start")
+
+
+def test_what_no_fence_has_seen_ends_where_the_script_gets_orphans(sides: NearAndFar) -> None:
+    """The fence is stopped while a job begins, and until its broker and its task have ended."""
+    joined_in_a_container(sides)
+    watcher = fence(sides)
+    os.kill(watcher, signal.SIGSTOP)
+    orphan = leave_orphan(sides)
+    os.kill(watcher, signal.SIGCONT)
+    sides.until(lambda: not alive({orphan}), "the end of what the job has left")
+    sides.until(lambda: sides.output(FAR).count("it is started again in") == 1, "the next start")
+
+
+def test_orphans_from_before_a_second_fence_end_as_well(sides: NearAndFar) -> None:
+    """Those that the script has got while there was none."""
+    joined_in_a_container(sides)
+    watcher = fence(sides)
+    stat = stat_of(watcher)
+    assert stat is not None
+    os.kill(stat.parent, signal.SIGSTOP)  # it starts the fence again
+    os.kill(watcher, signal.SIGKILL)
+    orphan = leave_orphan(sides)
+    os.kill(stat.parent, signal.SIGCONT)
+    sides.until(lambda: not alive({orphan}), "the end of what the job has left")
+    sides.until(lambda: sides.output(FAR).count("it is started again in") == 1, "the next start")
+
+
+def joined_in_a_container(sides: NearAndFar) -> None:
+    sides.start(0)
+    sides.start(FAR, *TAKES_ORPHANS, MINICLUSTER_FENCE="60")
+    sides.await_online(2)
+
+
+def leave_orphan(sides: NearAndFar) -> int:
+    """Start a job, kill its broker and its task; return what the task has left, which the script then has."""
+    stats = {pid: stat for pid in start_job(sides) if (stat := stat_of(pid))}
+    [orphan] = [pid for pid, stat in stats.items() if stat.parent in stats]
+    for pid in (sides.broker(FAR), stats[orphan].parent):
+        os.kill(pid, signal.SIGKILL)
+
+    def is_adopted() -> bool:
+        stat = stat_of(orphan)
+        return stat is not None and stat.parent == sides.processes[FAR].pid
+
+    sides.until(is_adopted, "an orphan")
+    return orphan
 
 
 def test_orphans_in_a_container_end_as_well(sides: NearAndFar) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -144,24 +145,23 @@ def test_nothing_runs_on_where_the_supervisor_was_killed(near: Near) -> None:
     os.kill(status["pid"], 9)
     until(lambda: near.report()[0] is ResourcePhase.BROKEN, "the supervisor's end", 60)
 
-    def still() -> dict[int, str]:
-        living = [pid for pid in job | brokers if processes.start_time(pid)]
-        return {pid: Path(f"/proc/{pid}/cmdline").read_bytes().decode() for pid in living}
-
-    until(lambda: not still(), "the end of all processes", 60)
-    assert still() == {}
+    until(lambda: not living(job | brokers), "the end of all processes", 60)
+    assert living(job | brokers) == {}
 
 
 def sleeping(pid: int) -> set[int]:
     """The processes of the job below a process."""
-    found = set()
-    for each in processes.descendants(pid):
-        try:
-            words = Path(f"/proc/{each}/cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[:2] in ([b"sleep", b"1002"], [b"sleep", b"1003"]):
-            found.add(each)
+    found = living(processes.descendants(pid))
+    return {each for each, words in found.items() if words[:2] in (["sleep", "1002"], ["sleep", "1003"])}
+
+
+def living(pids: set[int]) -> dict[int, list[str]]:
+    """Those of the processes that have not ended, with their words."""
+    found = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):  # it has ended
+            if processes.start_time(pid):
+                found[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
     return found
 
 

@@ -21,8 +21,9 @@ from burst.providers.local import KIND
 from burst.providers.local.records import SupervisorStatus
 from burst.providers.local.settings import LocalSettings
 from burst.providers.provider import WantedBurst
+from minicluster.fence.broker_processes import stat_of
 from minicluster.local.site import cores_of_machine
-from tests.burst.providers.local.local_rig import FixedContext, LocalRig
+from tests.burst.providers.local.local_rig import RUNS, FixedContext, LocalRig
 from tests.devcluster.waiting import until
 
 if TYPE_CHECKING:
@@ -71,6 +72,23 @@ def test_brokers_have_what_is_their_own(
     assert {each["MINICLUSTER_LEAVE_AFTER"] for each in found.values()} == {"120"}
     assert {each["SHLVL"] for each in found.values()} == {"1"}
     assert not any("DATABASE_PASSWORD" in each for each in found.values())
+
+
+def test_a_start_script_gets_what_is_orphaned_below_it() -> None:
+    """So its broker's fence finds what jobs have left."""
+    rig = LocalRig('(setsid sleep 1000 & echo $! >"$MINICLUSTER_RUN/orphan")\n' + RUNS)
+    try:
+        [key] = rig.provider.resources(BURST)
+        rig.provider.create(key, "token", BURST)
+        rig.wait()
+        files = sorted(rig.directory(key).path.glob("r/*/orphan"))
+        assert len(files) == 2
+        for file in files:
+            orphan = stat_of(int(file.read_text()))
+            assert orphan is not None
+            assert environment(orphan.parent)["MINICLUSTER_RUN"] == str(file.parent)
+    finally:
+        rig.close()
 
 
 def test_its_files_are_its_users_alone(rig: LocalRig, key: ResourceKey) -> None:
