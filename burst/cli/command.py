@@ -230,12 +230,12 @@ def check(
 
     minicluster burst check research
     """
-    from burst.cli.requests import problems
+    from burst.cli.requests import checked
 
-    found = _within(_choice(ctx, state, settings), lambda workplace: problems(workplace, provider))
-    for each in found:
+    found = _within(_choice(ctx, state, settings), lambda workplace: checked(workplace, provider))
+    for each in (*found.problems, *found.remarks):
         echo(f"{provider}: {each}")
-    if found:
+    if found.problems:
         raise typer.Exit(1)
     echo(f"{provider}: all is well")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from burst import asked
 from burst.advance.context import called
 from burst.cli import rows
 from burst.cli.errors import ClusterUnknown, PlanChanged, ProviderUnknown, ServiceSweeps
+from burst.clusters import policy
 from burst.errors import LeaseLost
 from burst.ledger import bursts, jobs, journal, lease, reservations, resources
 from burst.lifecycle.records import label_of
@@ -16,6 +17,7 @@ from burst.planning import money
 from burst.planning.plan import digest
 from burst.planning.records import NO_LIMIT
 from burst.sweep import sweep
+from minicluster.backends.errors import BackendError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,13 +137,38 @@ async def offers(workplace: Workplace) -> list[dict[str, Any]]:
     ]
 
 
-async def problems(workplace: Workplace, name: str) -> list[str]:
+class ProviderCheck(NamedTuple):
+    """What was found about a provider."""
+
+    problems: Sequence[str]
+    remarks: Sequence[str]
+    """What would be a problem of MiniClusters that nobody knows of yet."""
+
+
+async def checked(workplace: Workplace, name: str) -> ProviderCheck:
     """Return what is wrong with a provider. Raises ProviderUnknown."""
     found = workplace.providers.get(name)
     if found is None:
         names = ", ".join(workplace.providers) or "none"
         raise ProviderUnknown(f"provider {name}: the settings have none of this name; they have {names}")
-    return list(await called(found.problems))
+    problems = list(await called(found.problems))
+    users = await _users(workplace, name)
+    if users and not any(each.is_tunneled for each in users):
+        return ProviderCheck(problems, ())
+    of_tunnels = [each for each in await called(found.tunnel_problems) if each not in problems]
+    if users:
+        return ProviderCheck([*problems, *of_tunnels], ())
+    return ProviderCheck(problems, [f"only for tunnels: {each}" for each in of_tunnels])
+
+
+async def _users(workplace: Workplace, provider: str) -> list[BurstingCluster]:
+    """Return the MiniClusters that may use a provider, as far as they can be listed."""
+    try:
+        found = await workplace.clusters()
+    except BackendError:
+        return []
+    settings, now = workplace.settings.settings, workplace.ledger.now()
+    return [each for each in found if provider in policy.of_cluster(each, settings, now).providers]
 
 
 async def _row(connection: AsyncConnection, burst: BurstRecord, now: float) -> dict[str, Any]:

@@ -208,7 +208,7 @@ class KubernetesClusters:
 
         problem = ENDING if is_ending else problem
         uid = found.metadata.uid
-        return BurstingCluster(uid, name, name, found, connect, join, UNFIT, problem, is_ending)
+        return BurstingCluster(uid, name, name, found, connect, join, UNFIT, problem, is_ending, is_tunneled)
 
     def _target(self, found: MiniCluster) -> Target:
         return Target(self._access, found.metadata.namespace)

@@ -42,6 +42,8 @@ class BurstingCluster:
     """Why nothing of it bursts, whatever is set; empty if all is well."""
     is_ending: bool = False
     """Whether it is being deleted, and stays until its bursts are."""
+    is_tunneled: bool = False
+    """Whether brokers reach its lead by a tunnel of their provider."""
 
 
 @dataclass(frozen=True, slots=True)

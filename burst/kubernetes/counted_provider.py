@@ -75,6 +75,10 @@ class CountedProvider:
         """Return what is wrong with its settings."""
         return self._counted("problems", lambda: list(self._provider.problems()))
 
+    def tunnel_problems(self) -> Iterable[str]:
+        """Return what is wrong where there are tunnels."""
+        return self._counted("tunnel_problems", lambda: list(self._provider.tunnel_problems()))
+
     def owned(self, installation: str) -> Iterable[ResourceReport]:
         """List everything that an installation has made."""
         return self._counted("owned", lambda: list(self._provider.owned(installation)))

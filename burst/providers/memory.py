@@ -185,6 +185,10 @@ class MemoryProvider:
         """Return nothing: it has neither credentials nor a way to go."""
         return ()
 
+    def tunnel_problems(self) -> Sequence[str]:
+        """Return nothing, either."""
+        return ()
+
     def owned(self, installation: str) -> list[ResourceReport]:
         """List everything that an installation has made."""
         with self._call("list"):

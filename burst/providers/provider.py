@@ -1,4 +1,4 @@
-"""The interface of a provider: six calls, each of which may be repeated.
+"""The interface of a provider: seven calls, each of which may be repeated.
 
 They block, and are called in threads. Each raises ProviderError; any other exception, as of a lost
 connection, is taken for one that may succeed later. A call that raised may have taken effect all the same.
@@ -70,6 +70,9 @@ class BurstProvider(Protocol):
 
     def problems(self) -> Iterable[str]:
         """Return what is wrong with its settings, credentials and the way there; nothing if all is well."""
+
+    def tunnel_problems(self) -> Iterable[str]:
+        """Return what is wrong besides where brokers reach their lead by a tunnel of this provider."""
 
     def owned(self, installation: str) -> Iterable[ResourceReport]:
         """List everything in the location that an installation has made, whatever it was made for."""

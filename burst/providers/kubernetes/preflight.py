@@ -76,12 +76,16 @@ async def problems(client: ApiClient, settings: KubernetesSettings) -> list[str]
     found = [*_version(version), *await _namespace(client, namespace)]
     if any("there is no" in each for each in found):
         return found
-    may_not = f"the credentials may not, in namespace {namespace}:"
     if lacking := await missing(client, namespace, RIGHTS):
-        found.append(f"{may_not} {lacking}")
-    if lacking := await missing(client, namespace, TUNNEL_RIGHTS):
-        found.append(f"no tunnel can be there (spec.bursting.expose: tunnel), for which {may_not} {lacking}")
+        found.append(f"the credentials may not, in namespace {namespace}: {lacking}")
     return [*found, *await _quotas(client, namespace)]
+
+
+async def tunnel_problems(client: ApiClient, settings: KubernetesSettings) -> list[str]:
+    """Return in words what is missing for tunnels. Raises KubernetesError where the server is not reached."""
+    lacking = await missing(client, settings.namespace, TUNNEL_RIGHTS)
+    may_not = f"for which the credentials may not, in namespace {settings.namespace}"
+    return [f"no tunnel can be there (spec.bursting.expose: tunnel), {may_not}: {lacking}"] if lacking else []
 
 
 def _version(version: tuple[int, int]) -> Iterator[str]:

@@ -174,16 +174,23 @@ class KubernetesProvider:
 
     def problems(self) -> Iterable[str]:
         """Return what is wrong with the way there, the rights, the namespace and its quotas."""
-        try:
-            found = asyncio.run(self._with_client(lambda client: preflight.problems(client, self._settings)))
-        except KubernetesError as error:
-            found = [f"{self.location}: {error}"]
+        return self._found(lambda client: preflight.problems(client, self._settings))
+
+    def tunnel_problems(self) -> Iterable[str]:
+        """Return the rights for tunnels that are missing, there and beside this service."""
+        found = self._found(lambda client: preflight.tunnel_problems(client, self._settings))
         if self._reaches is None:
             return found
         try:
             return [*found, *self._reaches.problems(self._kubeconfig)]
         except ProviderError as error:
             return [*found, str(error)]
+
+    def _found(self, work: Callable[[ApiClient], Awaitable[list[str]]]) -> list[str]:
+        try:
+            return asyncio.run(self._with_client(work))
+        except KubernetesError as error:
+            return [f"{self.location}: {error}"]
 
     def owned(self, installation: str) -> Iterable[ResourceReport]:
         """List the bursts of which anything is there."""

@@ -135,6 +135,10 @@ class LocalProvider:
         if self._settings.cores > cores:
             yield f"cores: {self._settings.cores}: this machine has {cores}; a node cannot have more"
 
+    def tunnel_problems(self) -> Sequence[str]:
+        """Return nothing: its brokers are where their lead is."""
+        return ()
+
     def owned(self, installation: str) -> Iterator[ResourceReport]:
         """Yield every directory that an installation has made."""
         for path in sorted(self._root.glob(f"{PREFIX}*")):

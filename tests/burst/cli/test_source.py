@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.burst.joining.near import SPEC
 from tests.burst.providers.kubernetes.fake_api import serving
 
 if TYPE_CHECKING:
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from tests.cli.calls import Answer
 
 MEMORY = "providers: [{name: far, kind: kubernetes, settings: {kubeconfig: KUBECONFIG, namespace: bursts,\n"
+NO_TUNNEL = (
+    "no tunnel can be there (spec.bursting.expose: tunnel), for which the credentials may not, in namespace"
+    " bursts: list services"
+)
 SETTINGS = MEMORY + "  offers: [{machine: c8, cores: 8}]}}]\n"
 
 
@@ -62,3 +67,30 @@ def test_each_command_works_with_the_miniclusters_of_a_namespace(
         unknown = call("burst", "show", "62dgmfw4gk", *options)
         assert "there is no burst '62dgmfw4gk'" in unknown.err
     assert [each.name for each in tmp_path.glob("burst*.db")] != ["burst.db"]
+
+
+@pytest.mark.parametrize(
+    ("expose", "code", "out"),
+    [
+        (None, 0, f"far: only for tunnels: {NO_TUNNEL}\nfar: all is well\n"),
+        ("tunnel", 1, f"far: {NO_TUNNEL}\n"),
+        ("nodePort", 0, "far: all is well\n"),
+    ],
+    ids=["nobody known", "tunnel", "another way"],
+)
+def test_rights_for_tunnels_are_a_problem_where_a_minicluster_needs_them(
+    call: Callable[..., Answer], tmp_path: Path, expose: str | None, code: int, out: str
+) -> None:
+    with serving(tmp_path) as (api, kubeconfig):
+        (tmp_path / "burst.yaml").write_text(SETTINGS.replace("KUBECONFIG", str(kubeconfig)))
+        api.denied.add("list services")
+        if expose is not None:
+            about = {"name": "mc", "namespace": "science", "uid": "5f0e2a8c-1111-2222-3333-444455556666"}
+            item = {"apiVersion": "flux-framework.org/v1alpha2", "kind": "MiniCluster", "metadata": about}
+            spec = {**SPEC, "bursting": {"expose": expose}}
+            api.add(
+                "/apis/flux-framework.org/v1alpha2/namespaces/science/miniclusters/mc", {**item, "spec": spec}
+            )
+        options = ("--on", "kubernetes", "--kubeconfig", str(kubeconfig), "-n", "science")
+        answer = call("burst", "check", "far", *options, "--state", str(tmp_path))
+    assert (answer.code, answer.out) == (code, out)

@@ -49,6 +49,9 @@ class StoredProvider:
     def problems(self) -> Iterable[str]:
         return ()
 
+    def tunnel_problems(self) -> Iterable[str]:
+        return ()
+
     def owned(self, installation: str) -> Iterator[ResourceReport]:
         for path in self.folder.glob("made-*"):
             label, owner, nodes = path.read_text().split()

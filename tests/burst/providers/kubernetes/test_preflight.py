@@ -32,7 +32,8 @@ def test_rights_for_tunnels_are_named_apart(far: FarCluster) -> None:
         "no tunnel can be there (spec.bursting.expose: tunnel), for which the credentials may not, in"
         f" namespace {NAMESPACE}: list services, create pods/portforward"
     )
-    assert list(far.provider.problems()) == [message]
+    assert list(far.provider.problems()) == []
+    assert list(far.provider.tunnel_problems()) == [message]
 
 
 def test_a_namespace_that_is_missing(far: FarCluster) -> None:

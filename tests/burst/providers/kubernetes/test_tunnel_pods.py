@@ -251,7 +251,7 @@ def test_a_kubeconfig_that_its_pods_do_not_have_is_refused_before_anything_is_ma
     with pytest.raises(CallInvalid, match=r"kubeconfig .* is not there for the pods of tunnels; right would"):
         tunnelled.create()
     assert tunnelled.api.of("configmaps") == []
-    [problem] = tunnelled.provider.problems()
+    [problem] = tunnelled.provider.tunnel_problems()
     assert problem.startswith(f"no tunnel can be (spec.bursting.expose: tunnel): kubeconfig {tmp_path}")
 
 
@@ -267,9 +267,9 @@ def test_a_route_of_this_machine_is_none_for_a_pod(tunnelled: PodTunnels) -> Non
 
 
 def test_missing_rights_are_named(tunnelled: PodTunnels) -> None:
-    assert list(tunnelled.provider.problems()) == []
+    assert list(tunnelled.provider.tunnel_problems()) == []
     tunnelled.api.denied |= {"list jobs"}
-    _, problem = tunnelled.provider.problems()
+    [problem] = tunnelled.provider.tunnel_problems()
     assert problem == (
         "no tunnel can be (spec.bursting.expose: tunnel), for which this service may not, in namespace"
         " system: list jobs.batch"
