@@ -20,6 +20,17 @@ CANCELED = "CANCELED"
 
 
 @dataclass(frozen=True, slots=True)
+class JobBurst:
+    """The burst in whose queue a job is: nodes of another cluster that were made for jobs."""
+
+    id: str
+    slot: str
+    """Whose hosts it has: the name of its queue as well."""
+    provider: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobStatus:
     """A job at one moment."""
 
@@ -60,6 +71,8 @@ class JobStatus:
     annotations: Mapping[str, Any] = field(default_factory=dict)
     restart_of: str | None = None
     """The job of which it is a restart."""
+    burst: JobBurst | None = None
+    """The open burst in whose queue it is; None: in none, or it is in a listing."""
 
     @property
     def ended(self) -> bool:
@@ -227,11 +240,12 @@ def _checked(kind: type, name: str, annotation: str, value: Any) -> Any:
 def job_record(found: Any) -> JobStatus:
     """Return a job. Raises BadAnswer."""
     more = found if isinstance(found, dict) else {}
-    exception = more.get("exception")
+    exception, burst = more.get("exception"), more.get("burst")
     return read(
         JobStatus,
         found,
         exception=None if exception is None else read(JobException, exception),
+        burst=None if burst is None else read(JobBurst, burst),
         dependencies=tuple(map(str, more.get("dependencies") or ())),
         annotations=more.get("annotations") or {},
     )

@@ -112,4 +112,5 @@ def record(number: int, command: list[str]) -> dict[str, Any]:
         "dependencies": [],
         "annotations": {},
         "restart_of": None,
+        "burst": None,
     }

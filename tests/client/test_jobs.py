@@ -11,6 +11,7 @@ import pytest
 from minicluster.client.errors import BadAnswer, JobEnded, JobTimeout, OutputGone
 from minicluster.client.job_errors import JobCanceled, JobFailure
 from minicluster.client.last_lines import last_lines
+from minicluster.client.records import JobBurst
 from minicluster.instance.records import OutputChunk
 from tests.client.fake_jobs import JOBS
 from tests.client.fake_service import LOST, problem
@@ -34,6 +35,16 @@ def test_a_job_is_awaited(client: Client, jobs: FakeJobs, clock: Clock) -> None:
     assert clock.slept == [pytest.approx(each) for each in (0.1, 0.2, 0.4, 0.8, 1.6)]
     jobs.end(job.id)
     assert job.result().returncode == 0
+
+
+def test_a_job_names_its_burst(client: Client, jobs: FakeJobs) -> None:
+    job = client.submit("mc", ["true"])
+    assert job.record().burst is None
+    jobs.found[job.id]["burst"] = {"id": "b1", "slot": "far", "provider": "lab", "state": "active"}
+    assert job.record().burst == JobBurst("b1", "far", "lab", "active")
+    jobs.found[job.id]["burst"] = {"id": "b1"}
+    with pytest.raises(BadAnswer, match="a JobBurst without slot"):
+        job.record()
 
 
 def test_a_failed_job_raises(client: Client, jobs: FakeJobs) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import TYPE_CHECKING
 
 import pytest
 
 from minicluster.client import Client, JobExecutor, JobFailure
 from minicluster.client.errors import Invalid, JobEnded, NotFound, Unauthenticated
+from minicluster.client.records import JobBurst, JobStatus
 from minicluster.server_backend import backend
+from restful.jobs.views import BurstView, JobView
 from tests.backends.conformance.cases import INSTANCE_CASES, USERS_CASES, Scene, Teller
 from tests.client.loopback import on_loopback
 from tests.restful.jobs.service import opened, spec_of
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
     from fastapi import FastAPI
+    from pydantic import BaseModel
 
     from tests.conformance.laboratory import Laboratory
 
@@ -42,6 +46,11 @@ def url(embedded: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def client(url: str) -> Iterator[Client]:
     with Client(url, "alice") as found:
         yield found
+
+
+@pytest.mark.parametrize(("record", "view"), [(JobStatus, JobView), (JobBurst, BurstView)])
+def test_a_job_has_the_fields_that_the_service_answers(record: type, view: type[BaseModel]) -> None:
+    assert {each.name for each in dataclasses.fields(record)} == set(view.model_fields)
 
 
 def test_a_job_is_submitted_once_and_awaited(client: Client) -> None:
