@@ -79,7 +79,7 @@ def render(settings: BrokerSettings) -> str:
         complete_workers=settings.complete_workers,
         door=settings.lead_api is not None,
         scheduler=bool(settings.scheduler.in_flux) and not broker_toml.replaces(settings),
-        queues=broker_toml.names_queues(settings) or has_slots,
+        queues=starts_queues(settings),
         started=shell.join(burst_queues.started(settings)) if has_slots else "",
         start_queues="open_queues" if has_slots else "flux queue start --all",
         interactive=mode is RunMode.INTERACTIVE,
@@ -94,6 +94,11 @@ def render(settings: BrokerSettings) -> str:
         broker_pre=_hook("commands.brokerPre", hooks.broker_pre),
         worker_pre=_hook("commands.workerPre", hooks.worker_pre),
     )
+
+
+def starts_queues(settings: BrokerSettings) -> bool:
+    """Return whether it starts queues beside a new broker: those that have names begin stopped."""
+    return broker_toml.names_queues(settings) or bool(burst_queues.own_slots(settings))
 
 
 def companion_files(settings: BrokerSettings) -> dict[str, str]:

@@ -70,10 +70,10 @@ class LeadServer:
         self._archive = str(settings.get("archive", ""))
         self._for_instance = Audience.INSTANCE if settings.get("bursting") else Audience.JOBS
         self._curve_path = str(settings.get("curve-certificate", ""))
-        # Both variables are the start script's.
+        # All three variables are the start script's.
         run = os.environ.get("MINICLUSTER_RUN", "/run/minicluster")
-        restored = os.environ.get("MINICLUSTER_RESTORED")
-        self._state_files = StateFiles(run, restored=bool(restored))
+        starts = os.environ.get("MINICLUSTER_RESTORED") or os.environ.get("MINICLUSTER_STARTS_QUEUES")
+        self._state_files = StateFiles(run, starts_queues=bool(starts))
         self._follower = Follower(self._snapshot, connect, broke, self._state_files, main_job=main_job)
         self._extensions = list(extensions.load(ExtensionContext(settings, connect, broke), log))
         self._thread = threading.Thread(target=self._serve, name="door-server", daemon=True)

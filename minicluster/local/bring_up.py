@@ -26,11 +26,11 @@ async def bring_up(
     size: int,
     report: Callable[[Message], None],
     *,
-    restored: bool,
+    starts_queues: bool,
 ) -> None:
     """Start so many brokers, and wait until they are online. Raises BringUpFailed.
 
-    Where the lead restores a dump also until the lead's start script has started the queues.
+    Where the lead's start script starts queues, also until it has.
     """
     cluster.start(range(size))
     ready = asyncio.ensure_future(brokers.online(range(size)))
@@ -50,7 +50,7 @@ async def bring_up(
         await asyncio.sleep(0.02)
     ready.result()
     await give_work_again(brokers)
-    if restored:
+    if starts_queues:
         await cluster.lead.main_started()
 
 

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from broker_config import start_script
 from minicluster.backends.errors import BackendError
 from minicluster.document import loading
 from minicluster.local import control_server, documents, preparation, state_directory, state_file
@@ -30,11 +31,13 @@ from minicluster.local.saving import save, unsaved
 from minicluster.local.scaling import grow, shrink
 from minicluster.local.site import engine
 from minicluster.local.state_directory import ClusterDirectory
+from minicluster.plan import Site, broker_settings
 
 if TYPE_CHECKING:
     import io
     from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from minicluster.document import MiniCluster
     from minicluster.local.control import Message
     from minicluster.local.preparation import Prepared
     from minicluster.local.scaling import Notice
@@ -64,9 +67,9 @@ class Supervisor:
             loop.add_signal_handler(signum, self._over.set)
         try:
             async with control_server.serving(self._directory.control, self._answer_order), self._limited():
-                restored = bool(self._prepared.blueprint.restore)
+                starts = bool(self._prepared.blueprint.restore) or _starts_queues(self._prepared.cluster)
                 size = self._state.size
-                up = bring_up(self._cluster, self._brokers, size, self._report, restored=restored)
+                up = bring_up(self._cluster, self._brokers, size, self._report, starts_queues=starts)
                 await self._until_over(up)
                 if not self._over.is_set():
                     self._set(phase=LocalPhase.RUNNING)
@@ -178,6 +181,11 @@ class Supervisor:
 
     def _log(self, text: str) -> None:
         print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def _starts_queues(cluster: MiniCluster) -> bool:
+    """Whether the start script starts the queues of a new lead."""
+    return start_script.starts_queues(broker_settings(cluster, Site()))
 
 
 def _forgets(order: Message) -> bool:

@@ -5,7 +5,7 @@
 * `settled`: what became of the running jobs
 * `restarted`: jobs that were restarted because their brokers leave
 * `kept`: jobs that do not fit any more
-* `main-started`: a mark of the start script's: the queues of what was restored are started
+* `main-started`: a mark of the start script's: the queues that it starts are started
 
 Each of the others is written atomically.
 """
@@ -72,11 +72,11 @@ class _Files:
 
 
 class StateFiles:
-    """The files in `directory`. `restored` is whether the instance began with jobs of an earlier one."""
+    """The files in `directory`. `starts_queues` is whether the start script starts queues."""
 
-    def __init__(self, directory: str, *, restored: bool = False) -> None:
+    def __init__(self, directory: str, *, starts_queues: bool = False) -> None:
         self._directory = Path(directory)
-        self._restored = restored
+        self._starts_queues = starts_queues
         self._files = _Files(self._directory)
 
     # -- the command -----------------------------------------------------------------------------------
@@ -103,8 +103,8 @@ class StateFiles:
             raise ProcessLookupError from None
 
     def queues_are_due(self) -> bool:
-        """Return whether the start script has yet to start the queues of what was restored."""
-        return self._restored and not (self._directory / "main-started").exists()
+        """Return whether the start script has yet to start queues: new ones, or those restored."""
+        return self._starts_queues and not (self._directory / "main-started").exists()
 
     # -- the progress ----------------------------------------------------------------------------------
 

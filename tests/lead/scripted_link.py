@@ -105,9 +105,9 @@ class Script:
 class Following:
     """A status poller of scripts, one for each link."""
 
-    def __init__(self, directory: Path, *, restored: bool = False) -> None:
+    def __init__(self, directory: Path, *, starts_queues: bool = False) -> None:
         self.links = [Script()]
-        self.state_files = StateFiles(str(directory), restored=restored)
+        self.state_files = StateFiles(str(directory), starts_queues=starts_queues)
         self.connections = 0
         self.broken: list[Exception] = []
         self.snapshot = StatusSnapshot(lambda: self.follower.wake())  # noqa: PLW0108 - it is made below

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -74,6 +75,23 @@ def test_a_restored_instance_reports_no_stopped_queue_before_its_queues_start(
     until(have_started, "queues that are started")
     reported += cluster.lead_api.status()["halted"]
     assert reported == []
+
+
+def test_a_new_instance_reports_no_stopped_queue_before_its_queues_start(pods: Callable[..., Pods]) -> None:
+    """Those that have names begin stopped; one that is stopped by hand later on is reported."""
+    cluster = pods(1, broker_toml="[queues.debug]\n").start(0)
+    reported: list[str] = []
+
+    def have_started() -> bool:
+        with contextlib.suppress(OSError):  # it is not up yet
+            reported.extend(cluster.lead_api.status()["halted"])
+        return (cluster.directory / "0" / "main-started").exists()
+
+    until(have_started, "queues that are started")
+    reported += cluster.lead_api.status()["halted"]
+    assert reported == []
+    cluster.run("queue", "stop", "debug")
+    until(lambda: cluster.lead_api.status()["halted"] == ["queue debug: stopped"], "the queue to be reported")
 
 
 def test_brokers_come_and_go(pods: Callable[..., Pods]) -> None:

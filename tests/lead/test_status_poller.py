@@ -25,9 +25,9 @@ MAIN = {"attributes": {"user": {"minicluster": {"main": True}}}}
 def following(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[Following]:
-    """A poller; `indirect` with True: of an instance that was restored."""
+    """A poller; `indirect` with True: of an instance whose start script starts queues."""
     monkeypatch.setattr(link_loop, "MIN_RETRY_DELAY", 0.02)
-    made = Following(tmp_path, restored=getattr(request, "param", False))
+    made = Following(tmp_path, starts_queues=getattr(request, "param", False))
     made.follower.start()
     yield made
     made.follower.close()
@@ -133,11 +133,11 @@ def test_why_no_jobs_start_is_reported_while_the_instance_works(following: Follo
     following.until(halted=[])
 
 
-@pytest.mark.parametrize("following", [True], indirect=True, ids=["restored"])
+@pytest.mark.parametrize("following", [True], indirect=True, ids=["starts-queues"])
 def test_queues_that_the_start_script_is_about_to_start_are_not_reported(
     following: Following, tmp_path: Path
 ) -> None:
-    """Nobody stopped them: they are as the former instance left them. Later ones are reported."""
+    """Nobody stopped them: they are new, or as the former instance left them. Later ones are reported."""
     following.status()
     following.link.answers |= {"job-manager.queue-list": {"queues": []}, "job-manager.queue-status": STOPPED}
     following.link.push("state", {"state": 5})

@@ -48,7 +48,7 @@ def near(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         made.start("-Sbroker.quorum=1")
         snapshot = StatusSnapshot(lambda: follower.wake())  # noqa: PLW0108 - it is made below
         broken: list[Exception] = []
-        state = StateFiles(str(folder), restored=False)
+        state = StateFiles(str(folder))
         follower = Follower(snapshot, made._lead_link, broken.append, state, main_job=False)
         follower.start()
         eventually(lambda: (snapshot.read() or {}).get("online") == "0-1", "the lead knows who is there")

@@ -417,6 +417,8 @@ live() {
         set -- "$@" "-Scontent.dump=$dump"
     fi
     export MINICLUSTER_RESTORED
+    # The lead's server does not report them as stopped before.
+    export MINICLUSTER_STARTS_QUEUES=yes
     starter=''
     if [ -n "$MINICLUSTER_RESTORED" ]; then
         restored &

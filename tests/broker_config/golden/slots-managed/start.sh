@@ -399,6 +399,8 @@ live() {
     set --
     [ -z "$restore" ] || set -- "$@" "-Scontent.restore=$restore"
     export MINICLUSTER_RESTORED
+    # The lead's server does not report them as stopped before.
+    export MINICLUSTER_STARTS_QUEUES=yes
     starter=''
     if [ -n "$MINICLUSTER_RESTORED" ]; then
         restored &

@@ -407,6 +407,8 @@ live() {
         set -- "$@" "-Scontent.dump=$dump"
     fi
     export MINICLUSTER_RESTORED
+    # The lead's server does not report them as stopped before.
+    export MINICLUSTER_STARTS_QUEUES=yes
     starter=''
     if [ -n "$MINICLUSTER_RESTORED" ]; then
         restored &
@@ -423,7 +425,8 @@ live() {
 named_queues() {
     trap - EXIT TERM INT HUP USR1
     export FLUX_URI="$uri"
-    until open_queues >/dev/null 2>&1; do sleep 1; done
+    until open_queues >/dev/null 2>&1; do sleep 0.2; done
+    : >"$run/main-started"
 }
 
 # Beside a broker that takes up jobs, until it has.
