@@ -80,7 +80,7 @@ prove-rest: $(VENV)/.ready
 		echo "== benchmarks/rest.py"; $(BIN)/python benchmarks/rest.py $(BESIDE) || code=1; exit $$code
 
 # Each is a program of tests/burst/proofs. It prints figures, and a line of JSON.
-BURST_PROOFS := one_machine service_kills budget plans wrong_partners speeds
+BURST_PROOFS := one_machine service_kills budget plans wrong_partners speeds absent_hosts
 # Behind them come the whole grid of kills, and what needs two clusters.
 BURST_TESTS := tests/burst/life tests/kubernetes/burst $(wildcard tests/kubernetes/pods/test_burst*.py) \
 	$(wildcard tests/kubernetes/pods/shipped/test_burst*.py) tests/kubernetes/pods/proofs

@@ -30,6 +30,7 @@ from minicluster.local.records import ClusterState, LocalPhase
 from minicluster.local.saving import save, unsaved
 from minicluster.local.scaling import grow, shrink
 from minicluster.local.site import engine
+from minicluster.local.slot_watch import SlotWatch
 from minicluster.local.state_directory import ClusterDirectory
 from minicluster.plan import Site, broker_settings
 
@@ -74,12 +75,22 @@ class Supervisor:
                 if not self._over.is_set():
                     self._set(phase=LocalPhase.RUNNING)
                     self._report({"done": {"size": self._state.size}})
+                    watching = self._watched_slots()
                     await self._until_over(self._cluster.lead.outcome())
+                    if watching is not None:
+                        watching.cancel()
         finally:
             self._set(phase=LocalPhase.ENDING)
             self._brokers.close()
             await self._cluster.stop(GRACE_PERIOD)
             self._cluster.kill()
+
+    def _watched_slots(self) -> asyncio.Task[None] | None:
+        """Begin to look after the slots of managed bursts, if there are any."""
+        if self._prepared.cluster.spec.bursting is None:
+            return None
+        brokers = Brokers(self._directory.uri, self._state.engine)
+        return asyncio.create_task(SlotWatch(brokers).run())
 
     @contextlib.asynccontextmanager
     async def _limited(self) -> AsyncIterator[None]:

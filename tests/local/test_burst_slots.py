@@ -41,7 +41,7 @@ def started(machine: Machine) -> dict[str, bool]:
 
 def test_ordinary_jobs_do_not_wait_for_those_of_bursts(up: Machine) -> None:
     """Older jobs wait in the waiting room and for the slot, and none runs there."""
-    eventually(lambda: started(up) == STARTED, "the queues of ordinary jobs to be started")
+    assert started(up) == STARTED
     wait = [flux(up, "submit", "-N1", f"--queue={name}", "true").strip() for name in ("burst", "burst-0")]
     for queue in ("default", "debug"):
         hosts = flux(up, "run", "-N2", f"--queue={queue}", "printenv", "FLUX_TASK_RANK")
@@ -85,10 +85,19 @@ def test_what_waits_for_a_burst_is_saved_and_restored(up: Machine, tmp_path: Pat
 
 def test_a_dump_that_fails_starts_what_was_started(up: Machine, tmp_path: Path) -> None:
     """Neither the queues of bursts, nor one that somebody had stopped."""
-    eventually(lambda: started(up) == STARTED, "the queues of ordinary jobs to be started")
     flux(up, "queue", "stop", "debug")
     (tmp_path / "folder").mkdir()
     done = up.call("down", "mc", "--dump", tmp_path / "folder")
     assert done.returncode != 0, done.stderr
     assert "nothing was ended" in done.stderr
     assert started(up) == {**STARTED, "debug": False}
+
+
+def test_the_queue_of_a_lost_slot_is_closed_without_a_service(machine: Machine, tmp_path: Path) -> None:
+    """Under strict order a job that waits there holds up all behind it."""
+    done = machine.up(document(tmp_path, spec={**SPEC, "bursting": {}}, resources={"limits": {"cpu": "1"}}))
+    assert done.returncode == 0, done.stderr
+    flux(machine, "queue", "start", "burst-0")
+    eventually(lambda: not started(machine)["burst-0"], "the queue of the slot to be closed")
+    reason = "none of its nodes is there: it is started again once they are back and have been tried"
+    assert reason in flux(machine, "queue", "status", "burst-0")
