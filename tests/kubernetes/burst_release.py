@@ -107,6 +107,8 @@ def prepared(nodes: ControlPlane, far: ControlPlane, folder: Path) -> Iterator[B
         nodes.api.call("DELETE", f"{JOBS}?labelSelector={TUNNELS}&propagationPolicy=Background")
         until(lambda: not nodes.api.items(PODS, labelSelector=TUNNELS), "tunnels to go", SECONDS)
         until(lambda: not nodes.api.items(PODS, labelSelector=SELECTOR), "its pods to go", SECONDS)
-        nodes.api.delete(f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims/{CLAIM}")
-        nodes.api.delete(f"{volumes}/{CLAIM}")
+        claim = f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims/{CLAIM}"
+        for path in (claim, f"{volumes}/{CLAIM}"):  # the next release has ones of the same names
+            nodes.api.delete(path)
+            until(lambda path=path: not nodes.api.exists(path), f"{path} to go", SECONDS)
         nodes.api.delete(SECRET)
