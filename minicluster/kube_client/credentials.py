@@ -34,8 +34,13 @@ class ApiCredentials:
             return {"Authorization": f"Basic {both}"}
         return {"Authorization": f"{self.scheme or 'Bearer'} {self.token}"} if self.token else {}
 
-    def ssl_context(self) -> ssl.SSLContext:
-        """Return what checks the server's certificate, and shows the user's."""
+    def ssl_context(self) -> ssl.SSLContext | bool:
+        """Return what checks the server's certificate, and shows the user's; True where nothing is encrypted.
+
+        To read this machine's authorities takes longer than a request.
+        """
+        if self.server.startswith("http:") and not self.proxy_url:
+            return True
         context = ssl.create_default_context(cafile=self.ca_path)
         if self.certificate_path and self.private_key_path:
             context.load_cert_chain(self.certificate_path, self.private_key_path)
