@@ -2,12 +2,14 @@
 
 A store is what containerd keeps on its disk after images were imported. It is never written to again: a node
 gets links to its layers and blobs, and copies of its two small databases. Stores live in the cache, named by
-their images, and each is begun as a copy of the newest other, in which most layers are unpacked already. Of
-stores that no cluster uses the newest are kept.
+their images, and each is begun as a copy of the newest other, in which most layers are unpacked already. A
+cluster gets one with further images where there is one: to unpack takes longer than its start. Of stores that
+no cluster uses the newest are kept.
 """
 
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -24,6 +26,7 @@ from tests.devcluster.lookup import Programs
 from tests.devcluster.network import call, program
 
 KEPT = 2  # stores without a cluster
+DESCRIPTION = "images.json"  # of a store: its images, and the program that has unpacked them
 METADATA = "io.containerd.metadata.v1.bolt/meta.db"
 SNAPSHOTS = "io.containerd.snapshotter.v1.overlayfs"
 BLOBS = "io.containerd.content.v1.content/blobs/sha256"
@@ -68,14 +71,14 @@ def folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def store(images: Sequence[AnyImage], programs: Programs) -> tuple[Path, BinaryIO]:
-    """Return the store with exactly these images, made now if it is not there; and a file to keep open.
+    """Return a store with these images, made now if there is none; and a file to keep open.
 
     For as long as that file is open in any process, the store is not removed.
     """
-    manifests = sorted((image.name, *image.aliases, digest(image.manifest())) for image in images)
-    name = hashlib.sha256(repr((manifests, str(programs["containerd"]))).encode()).hexdigest()[:16]
-    target = folder() / f"store-{name}"
+    wanted = contents(images)
+    name = hashlib.sha256(repr((wanted, str(programs["containerd"]))).encode()).hexdigest()[:16]
     with locked(folder() / "stores"):
+        target = with_all(wanted, programs["containerd"]) or folder() / f"store-{name}"
         if not target.is_dir():
             fill(target, images, programs)
         os.utime(target)
@@ -83,6 +86,21 @@ def store(images: Sequence[AnyImage], programs: Programs) -> tuple[Path, BinaryI
         fcntl.flock(lock_file, fcntl.LOCK_SH)
         prune(target)
     return target, lock_file
+
+
+def contents(images: Sequence[AnyImage]) -> list[list[str]]:
+    """Return what tells images apart: names and digest of each."""
+    return sorted([image.name, *image.aliases, digest(image.manifest())] for image in images)
+
+
+def with_all(wanted: Sequence[Sequence[str]], containerd: Path) -> Path | None:
+    """Return the newest store of this containerd that has all of these images, and perhaps others."""
+    for each in stores(folder()):
+        described = each / DESCRIPTION
+        found = json.loads(described.read_text()) if described.exists() else {}
+        if found.get("containerd") == str(containerd) and all(image in found["images"] for image in wanted):
+            return each
+    return None
 
 
 def fill(target: Path, images: Sequence[AnyImage], programs: Programs) -> None:
@@ -102,6 +120,8 @@ def fill(target: Path, images: Sequence[AnyImage], programs: Programs) -> None:
         take(work, archives, programs)
         for archive in archives:
             archive.unlink()
+        description = {"containerd": str(programs["containerd"]), "images": contents(images)}
+        (work / DESCRIPTION).write_text(json.dumps(description))
         work.rename(target)
     finally:
         shutil.rmtree(work, ignore_errors=True)

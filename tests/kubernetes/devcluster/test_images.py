@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.devcluster import HarnessError, MissingProgramsError, debian, network, node_programs
+from tests.devcluster import HarnessError, MissingProgramsError, debian, image_store, network, node_programs
 from tests.devcluster.images import Entry, Image, Layer, layer, prune
 from tests.devcluster.libraries import moved, of_glibc
 from tests.devcluster.network import Network, take_slot
@@ -81,6 +81,23 @@ def test_an_image_is_a_layout_that_names_its_blobs_by_their_content(tmp_path: Pa
     assert {f"blobs/{one['digest'].replace(':', '/')}" for one in blobs} <= names
     assert index["manifests"][0]["annotations"] == {"io.containerd.image.name": "localhost/one:1"}
     assert json.loads(image.config())["config"]["Cmd"] == ["/one"]
+
+
+def test_images_are_unpacked_once_though_one_cluster_has_fewer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image_store, "folder", lambda: tmp_path)
+    monkeypatch.setattr(image_store, "take", lambda work, *_: (work / "root").mkdir(exist_ok=True))
+    (tmp_path / "layers").mkdir()
+    one, two = (Image(f"localhost/{name}:1", [make(tmp_path, name)]) for name in ("one", "two"))
+    program = {"containerd": tmp_path / "containerd"}
+    found = []
+    for images in ([one], [one, two], [two], [two, one], [Image("localhost/two:1", two.layers, ["/other"])]):
+        store, lock_file = image_store.store(images, program)
+        lock_file.close()
+        found.append(store)
+    assert found[1] == found[2] == found[3]
+    assert len({found[0], found[1], found[4]}) == 3
 
 
 @pytest.mark.parametrize(
