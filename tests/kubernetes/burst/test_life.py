@@ -10,16 +10,19 @@ import contextlib
 import itertools
 import tempfile
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Queue
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import pytest
 
+from burst.joining.workers import LABEL_BURST, LABEL_OWNER, name_of
 from burst.ledger.schema import SCHEMA
-from burst.lifecycle.records import ResourcePhase
+from burst.lifecycle.records import ResourceKey, ResourcePhase, ResourceReport
 from burst.providers.memory import PODS
 from burst.providers.provider import WantedBurst
 from burst.sweep import ORPHAN_SECONDS
@@ -35,7 +38,6 @@ from tests.kubernetes import inventory, script_pods
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from burst.lifecycle.records import ResourceReport
     from burst.providers.provider import BurstProvider
     from tests.devcluster import Api, ControlPlane
 
@@ -55,10 +57,14 @@ class PodsOf:
     rig: KubernetesRig
 
     def there(self) -> list[ResourceReport]:
-        """Return what there is; the provider's calls block, and this is called in an event loop."""
-        with ThreadPoolExecutor(1) as thread:
-            found = thread.submit(self.rig.provider.owned, "here").result()
-        return [each._replace(key=each.key._replace(kind=PODS)) for each in found]
+        """Return those that run: a lead knows nothing of what else there is, and it asks often."""
+        query = urlencode({"labelSelector": f"{LABEL_OWNER}=here", "fieldSelector": "status.phase=Running"})
+        found: Counter[str] = Counter()
+        for pod in self.rig.api.items(f"/api/v1/namespaces/{self.rig.namespace}/pods?{query}"):
+            if "deletionTimestamp" not in pod["metadata"]:
+                found[pod["metadata"]["labels"][LABEL_BURST]] += 1
+        ready = ResourcePhase.READY
+        return [ResourceReport(ResourceKey(PODS, name_of(each), found[each]), ready) for each in found]
 
 
 @dataclass
@@ -85,7 +91,12 @@ class ServedWorld(World):
     async def tick(self) -> None:
         """Let what the server has begun be done before the clock goes on."""
         await super().tick()
-        await asyncio.to_thread(self.rig.wait)
+        await asyncio.to_thread(until, self.rests, "the burst to have come or gone", SECONDS)
+
+    def rests(self) -> bool:
+        """Return whether nothing of the burst is coming or going."""
+        moving = (ResourcePhase.COMING, ResourcePhase.GOING)
+        return not any(each.phase in moving for each in self.rig.provider.owned("here"))
 
 
 @contextlib.asynccontextmanager
