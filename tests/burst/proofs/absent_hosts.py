@@ -114,8 +114,12 @@ def lost_burst(there: BurstMachine, facts: Facts, *, queued: int) -> None:
         there.submit(name, there.wait_for_file("never"), 3, "--burstable")
     there.services.serve()
     there.services.until(lambda: there.tasks.begun(names[0]), "the burst")
-    rows = there.jobs()
-    facts.equal({rows[name]["queue"] for name in names}, {"burst-0"}, "where the jobs of the burst are")
+
+    def are_moved() -> bool:
+        rows = there.jobs()
+        return {rows[name]["queue"] for name in names} == {"burst-0"}
+
+    there.services.until(are_moved, "all jobs to be in the queue of the burst")
     there.services.end(signal.SIGKILL)
     for pid in there.services.running():
         os.kill(pid, signal.SIGKILL)

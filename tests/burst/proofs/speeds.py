@@ -57,11 +57,11 @@ class CountedCalls:
         return found
 
 
-async def ask(ledger: BurstLedger, number: int) -> str:
+async def ask(ledger: BurstLedger, number: int, machine: str = "c8") -> str:
     """Ask for a burst of one node in the slot of a MiniCluster with this number."""
     portions = {"alice": 1}
     planned = PlannedBurst(
-        "slot", "stored", "c8", False, 1, 1, (number,), 1.0, 3000.0, 3600.0, 1, 1, portions
+        "slot", "stored", machine, False, 1, 1, (number,), 1.0, 3000.0, 3600.0, 1, 1, portions
     )
     identity = LeadIdentity(f"u{number}", "instance-1", f"default/u{number}", f"u{number}")
     return await request(ledger, identity, planned, "files", {number: JobOrigin("alice", "default")})
