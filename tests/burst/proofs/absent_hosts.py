@@ -7,6 +7,7 @@ of its burst, which had jobs to do.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import statistics
@@ -122,7 +123,8 @@ def lost_burst(there: BurstMachine, facts: Facts, *, queued: int) -> None:
     there.services.until(are_moved, "all jobs to be in the queue of the burst")
     there.services.end(signal.SIGKILL)
     for pid in there.services.running():
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has ended with another one
+            os.kill(pid, signal.SIGKILL)
     facts.holds(there.queue_is_started(), "its queue is closed already")
     lost = _order(there, "lost")
     facts.equal(lost, without, f"starts with {queued} jobs in the queue of a burst that is lost")
