@@ -100,7 +100,7 @@ class InstanceLead:
             instance=instance_id(self._instance),
             online=online,
             unresponsive=self._unresponsive(slot, online - ranks.within(status.get("torpid", ""))),
-            drained=ranks.within(",".join(status["drain"])),
+            drained=ranks.within(*status["drain"]),
             started=started.get(slot, False),
             pending=frozenset(pending),
             running=frozenset(running),
@@ -167,7 +167,7 @@ class InstanceLead:
     def _close(self, slot: str, nodes: int, reason: str) -> None:
         self._instance.queues.stop(slot, reason)
         ranks, status = self._slots[slot], self._instance.links.rpc("resource.status", {})
-        drained = ranks.within(",".join(status["drain"]))
+        drained = ranks.within(*status["drain"])
         if wanted := (ranks.within(status["online"]) & frozenset(range(nodes))) - drained:
             self._instance.nodes.drain(ranks.encode(wanted), reason)
 

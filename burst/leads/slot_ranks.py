@@ -18,9 +18,9 @@ class SlotRanks(NamedTuple):
     cores: int
     gpus: int = 0
 
-    def within(self, text: str) -> frozenset[int]:
-        """Return which of an idset's ranks are the slot's, counted from its first one."""
-        ranks = idset.decode(text.strip("[]")) if text else ()
+    def within(self, *texts: str) -> frozenset[int]:
+        """Return which ranks of some idsets are the slot's, counted from its first one."""
+        ranks = (rank for text in texts if text for rank in idset.decode(text.strip("[]")))
         return frozenset(rank - self.first for rank in ranks if 0 <= rank - self.first < self.size)
 
     def encode(self, ranks: Iterable[int]) -> str:

@@ -145,6 +145,20 @@ def test_a_drain_of_somebody_else_stays(instance: Instance) -> None:
     assert view(lead).drained == {0}
 
 
+def test_ranks_elsewhere_are_drained_as_well_later_and_before(instance: Instance) -> None:
+    """Flux names drains by their ranks, in an order of its own."""
+    lead = lead_of(instance)
+    for first, then in (("1", "0"), ("0", "1")):
+        instance.nodes.drain(first, "broken disk")
+        instance.nodes.drain(then, "it shrinks")
+        assert view(lead).drained == {0}
+        instance.nodes.undrain("0-1")
+
+
+def test_several_idsets_are_taken_in_any_order() -> None:
+    assert SlotRanks(4, 5, 1).within("4-8", "1-3", "") == frozenset(range(5))
+
+
 def test_jobs_that_run_begin_anew_at_home_and_once(instance: Instance, label: str, tmp_path: Path) -> None:
     """With those that wait for them; however often it is asked for."""
     lead, begun = lead_of(instance), tmp_path / "begun"
