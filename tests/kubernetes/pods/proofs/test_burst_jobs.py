@@ -113,9 +113,11 @@ class BurstingPair:
         return [each.t_run - since for each in self.ended(ids)]
 
     def addresses(self, namespace: str) -> dict[str, str]:
-        """Return the addresses of the pods of the other cluster, by name."""
+        """Return the addresses of the brokers in the other cluster, by what their hosts are called."""
         found = self.remote.api.items(f"/api/v1/namespaces/{namespace}/pods")
-        return {each["metadata"]["name"]: each["status"].get("podIP", "") for each in found}
+        return {
+            each["spec"]["hostname"]: each["status"]["podIP"] for each in found if "hostname" in each["spec"]
+        }
 
 
 @pytest.fixture
