@@ -26,7 +26,7 @@ from minicluster.kube_client.errors import AccessError, KubernetesError
 from minicluster.kube_client.user_client import UserClient
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
     from burst.joining.records import JoinSettings
     from burst.joining.tunnel_pods import TunnelPods
@@ -157,40 +157,27 @@ class KubernetesProvider:
     def broker_problem(self, wanted: WantedBurst) -> str:
         """Return what a pod's log has about why its broker has not joined; nothing without the right."""
         try:
-            return asyncio.run(self._broker_problem(wanted))
+            return asyncio.run(_broker_problem(self._access, self._settings.namespace, wanted))
         except KubernetesError:
             return ""
 
-    async def _broker_problem(self, wanted: WantedBurst) -> str:
-        namespace = self._settings.namespace
-        async with UserClient(self._access) as client:
-            found = await objects.of_burst(client, namespace, wanted)
-            for pod in found.pods:
-                chunks = client.pods.log(namespace, pod["metadata"]["name"], TAIL)
-                text = b"".join([chunk async for chunk in chunks]).decode(errors="replace")
-                if message := broker_logs.problem(text.splitlines()):
-                    return message
-        return ""
-
     def problems(self) -> Iterable[str]:
         """Return what is wrong with the way there, the rights, the namespace and its quotas."""
-        return self._found(lambda client: preflight.problems(client, self._settings))
+        return _in_words(
+            self.location, self._with_client(lambda client: preflight.problems(client, self._settings))
+        )
 
     def tunnel_problems(self) -> Iterable[str]:
         """Return the rights for tunnels that are missing, there and beside this service."""
-        found = self._found(lambda client: preflight.tunnel_problems(client, self._settings))
+        found = _in_words(
+            self.location, self._with_client(lambda client: preflight.tunnel_problems(client, self._settings))
+        )
         if self._reaches is None:
             return found
         try:
             return [*found, *self._reaches.problems(self._kubeconfig)]
         except ProviderError as error:
             return [*found, str(error)]
-
-    def _found(self, work: Callable[[ApiClient], Awaitable[list[str]]]) -> list[str]:
-        try:
-            return asyncio.run(self._with_client(work))
-        except KubernetesError as error:
-            return [f"{self.location}: {error}"]
 
     def owned(self, installation: str) -> Iterable[ResourceReport]:
         """List the bursts of which anything is there."""
@@ -245,6 +232,25 @@ class KubernetesProvider:
     async def _with_client(self, work: Callable[[ApiClient], Awaitable[T]]) -> T:
         async with ApiClient(self._access, manager=MANAGER) as client:
             return await work(client)
+
+
+async def _broker_problem(access: CheckedAccess, namespace: str, wanted: WantedBurst) -> str:
+    async with UserClient(access) as client:
+        found = await objects.of_burst(client, namespace, wanted)
+        for pod in found.pods:
+            chunks = client.pods.log(namespace, pod["metadata"]["name"], TAIL)
+            text = b"".join([chunk async for chunk in chunks]).decode(errors="replace")
+            if message := broker_logs.problem(text.splitlines()):
+                return message
+    return ""
+
+
+def _in_words(location: str, work: Coroutine[None, None, list[str]]) -> list[str]:
+    """Return the problems that are found; that the server cannot be asked is one."""
+    try:
+        return asyncio.run(work)
+    except KubernetesError as error:
+        return [f"{location}: {error}"]
 
 
 def _reaches(tunnels: Path | TunnelPods | None, location: str) -> ReachKeeper | None:
