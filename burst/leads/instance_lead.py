@@ -133,7 +133,7 @@ class InstanceLead:
                 if (slot, rank) in self._returned:
                     self._outdated[slot, rank] = job.id
                 if job.id > self._outdated.get((slot, rank), 0):
-                    found[rank] = _result(job, ranks)
+                    found[rank] = _result(self._instance, job, ranks)
             self._returned.discard((slot, rank))
         return found
 
@@ -202,14 +202,25 @@ def _probe_request(slot: str, label: str, rank: int, ranks: SlotRanks) -> JobReq
     )
 
 
-def _result(job: Job, ranks: SlotRanks) -> ProbeResult:
+def _result(instance: Instance, job: Job, ranks: SlotRanks) -> ProbeResult:
     if job.state is not JobState.INACTIVE:
         return ProbeResult(done=False)
     if job.returncode == 0:
         return ProbeResult(done=True)
     if job.returncode == TOO_FEW_CORES:
         return ProbeResult(True, f"it has fewer cores than the slot's {ranks.cores}")
-    return ProbeResult(True, job.exception.note if job.exception else f"exit code {job.returncode}")
+    if job.exception:
+        return ProbeResult(True, job.exception.note)
+    found = _shell_error(instance, job)
+    return ProbeResult(True, f"exit code {job.returncode}{f': {found}' if found else ''}")
+
+
+def _shell_error(instance: Instance, job: Job) -> str:
+    """Return what a job's shell wrote first: one of another user's ends with nothing else."""
+    with instance.jobs.output(job.id) as chunks:
+        return next(
+            (each.data.decode(errors="replace").strip() for each in chunks if each.stream == "log"), ""
+        )
 
 
 async def _asked(function: Callable[..., T], *arguments: object) -> T:

@@ -22,6 +22,8 @@ JSON = Mapping[str, Any]
 WATCH_INITIAL_SENTINEL = 2
 """Flux's flag: behind what is there comes an item without an event."""
 
+ENDED = OutputStage(STAGES[-1].path, "done")
+
 
 class JobLogs:
     """The stored records of an instance's jobs."""
@@ -48,8 +50,10 @@ class JobLogs:
         """
         if self._links.engine == "embedded" and not self._numbers_entries(jobid):
             return Collected([self._whole_output(jobid, after)])
-        if self._links.engine == "flux" and not self._has_output(jobid):
-            return Collected([])
+        if self._links.engine == "flux":
+            progress = self._progress(jobid)
+            if not _has(progress, STAGES[-1]):  # the shell may have failed before that, and have said why
+                return Collected([self._whole_output(jobid, after)] if _has(progress, ENDED) else [])
         watch = self.watch(jobid, OUTPUT, flags=WATCH_INITIAL_SENTINEL)
         return PresentOutput(watch, lambda: self._whole_output(jobid, after))
 
@@ -59,15 +63,14 @@ class JobLogs:
             "job-info.lookup", {"id": jobid, "keys": [], "flags": 0, "after": 0}
         )
 
-    def _has_output(self, jobid: int) -> bool:
-        """Return whether a job has come so far that it has output: real Flux waits for it otherwise."""
+    def _progress(self, jobid: int) -> str:
+        """Return how far a job has come: before it has output, real Flux waits for it."""
         try:
-            text = self.lookup(jobid, STAGES[-1].path)
+            return self.lookup(jobid, STAGES[-1].path)
         except RequestRefused as refusal:
             if refusal.errnum != errno.ENOENT:
                 raise
-            return False
-        return _has(text, STAGES[-1])
+            return ""
 
     def _whole_output(self, jobid: int, after: int) -> JSON:
         wanted = {"id": jobid, "keys": [OUTPUT], "flags": 0, **_behind(after)}

@@ -37,6 +37,20 @@ def broker() -> spawn.BrokerEnv:
 
 
 @pytest.mark.parametrize(
+    ("owner", "why"),
+    [
+        (None, ""),
+        (1000, ""),
+        (0, "failed to unwrap J: sign-none-unwrap: signing userid 0 != current 1000"),
+    ],
+    ids=["not known", "its own", "another user's"],
+)
+def test_a_broker_starts_jobs_of_its_own_user_alone(owner: int | None, why: str) -> None:
+    """In the words of Flux."""
+    assert rank_launch(owner=owner).refusal(1000) == why
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("A", "b"),

@@ -1,12 +1,13 @@
 """A program: a lead and two ranks in one process run some jobs, and print every message between them.
 
 A line is: sender, receiver, the header's bytes, the body's bytes. The tasks are real processes in a
-directory, the only argument, which is shown as DIR.
+directory, the only argument, which is shown as DIR, and the user's id as 1000.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from pathlib import Path
@@ -47,7 +48,11 @@ class Star:
         self, sender: StarEnd, receiver: str, message: Mapping[str, object], body: bytes | None
     ) -> bool:
         frames = wire.encode(message, body)
-        shown = (repr(frame.replace(self._directory, b"DIR"))[2:-1] for frame in frames)
+        owner = f'"owner":{os.getuid()}'.encode()
+        shown = (
+            repr(frame.replace(self._directory, b"DIR").replace(owner, b'"owner":1000'))[2:-1]
+            for frame in frames
+        )
         print(sender.name, receiver, *shown, sep="\t")
         header, data = wire.decode(frames)
         self._loop.call_soon(self.ends[receiver].handlers[header["type"]], sender.rank, header, data)

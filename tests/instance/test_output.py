@@ -104,6 +104,10 @@ PRESENT = {
     "marked": (Links("flux", Watch({"event": "a"}, {"event": "b"}, END, {"event": "c"})), ["a", "b"]),
     "none yet": (Links("flux", Watch(refusal(errno.ENOENT))), []),
     "waits for resources": (Links("flux", Watch(), log=""), []),
+    "its shell has failed before it began": (
+        Links("flux", Watch(), log='{"timestamp":1.0,"name":"done"}\n'),
+        ["all of it"],
+    ),
     "a Flux that does not know the flag": (Links("flux", Watch(refusal(errno.EPROTO), END)), ["all of it"]),
     "embedded": (Links("embedded", Watch({"event": "a"}, END)), ["a"]),
     "0.1.0": (Links("embedded", Watch(), young=False), ["all of it"]),

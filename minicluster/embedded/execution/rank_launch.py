@@ -44,6 +44,14 @@ class RankLaunch:
     """How often tasks were started here before."""
     fresh: tuple[int, ...] | None = None
     """Of the tasks, those to start; None: all."""
+    owner: int | None = None
+    """The uid of the instance's owner, who alone has jobs; None: it is not known."""
+
+    def refusal(self, user: int) -> str:
+        """Return why a broker of this uid may not start it, in Flux's words; empty: it may."""
+        if self.owner in {None, user}:
+            return ""
+        return f"failed to unwrap J: sign-none-unwrap: signing userid {self.owner} != current {user}"
 
     def fields(self) -> dict[str, Any]:
         """Return what the message has: nothing for a field that is at its default."""

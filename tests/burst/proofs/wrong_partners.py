@@ -6,7 +6,11 @@ The lead has read its files: what is changed in them afterwards, the brokers of 
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import sys
+from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING
 
 from broker_config import curve
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
 
     from tests.burst.proofs.burst_machine import BurstMachine
 
+NOBODY = 65534
 JOINING = {"embedded": 12, "flux": 200}
 """Seconds. Followers of real Flux do not notice a wrong certificate: they leave after two minutes."""
 
@@ -49,6 +54,56 @@ def version(there: BurstMachine) -> None:
     path.write_text(text.replace("from minicluster.embedded.main", f"{line}from minicluster.embedded.main"))
 
 
+def user(there: BurstMachine) -> None:
+    """Have the brokers be another user's, who may read all files."""
+    rights = "+dac_override,+dac_read_search"
+    words = (
+        *("--securebits=+no_setuid_fixup", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
+        *(f"--inh-caps={rights}", f"--ambient-caps={rights}"),
+    )
+    lines = (
+        'if [ "$1" = broker ]; then',
+        f'    chown -R {NOBODY} "$MINICLUSTER_RUN" "$MINICLUSTER_CONFIG/../curve.cert"',
+        f'    exec setpriv {" ".join(words)} "$flux" "$@"',
+        "fi",
+        'exec "$flux" "$@"',
+    )
+    _shim(there, "\n".join(lines))
+
+
+def prefix(there: BurstMachine) -> None:
+    """Have Flux be in another directory, and nothing in the one where the lead has it.
+
+    Both have names of one length, so that a copy of all files can be changed by them.
+    """
+    own = Path(which("flux") or "").resolve().parents[1]
+    other = own.with_name(own.name[:-1] + "_")
+    copy = there.folder / "flux"
+    shutil.copytree(own, copy)
+    files = [each for each in copy.rglob("*") if each.is_file()]
+    for each in files:
+        each.write_bytes(each.read_bytes().replace(bytes(own), bytes(other)))
+    mounts = (
+        f"mount -t tmpfs none {own.parent}\nmkdir {other}\nmount --bind {copy} {other}\n"
+        f'exec {other}/bin/flux "$@"'
+    )
+    _shim(there, f'exec unshare --mount sh -c {shlex.quote(mounts)} sh "$@"\n')
+
+
+def _shim(there: BurstMachine, lines: str) -> None:
+    """Have what bursts start find this program as `flux`; the lead runs already."""
+    programs = there.cluster / "bin"
+    program = programs / "flux"
+    if there.machine.engine == "embedded":
+        program.rename(programs / "own-flux")
+        head = f"# minicluster.embedded\nflux={programs}/own-flux\n"
+    else:
+        programs.mkdir()
+        head = f"# FLUX_EXEC_PATH\nflux={which('flux')}\n"
+    program.write_text(f"#!/bin/sh\n{head}{lines}")
+    program.chmod(0o755)
+
+
 def cores(_there: BurstMachine) -> None:
     """Have fewer cores than the slot's nodes: the service has one, with all that it starts."""
 
@@ -58,6 +113,8 @@ CASES: dict[Callable[[BurstMachine], None], str] = {
     order: "mismatched config?",
     version: "version mismatched with server",
     certificate: "certificate",
+    user: "signing userid 0 != current 65534",
+    prefix: "job shell exec error on broker burst-0-0",
 }
 
 
@@ -90,6 +147,15 @@ def prove(there: BurstMachine, facts: Facts, wrong: Callable[[BurstMachine], Non
     facts.figure(f"{name}: {reason}")
 
 
+def _left_out(engine: str, wrong: Callable[[BurstMachine], None]) -> str:
+    """Return why a case is not tried; empty: it is."""
+    if wrong is version and engine == "flux":
+        return "there is one version of it here"
+    if wrong is prefix and engine == "embedded":
+        return "its brokers start tasks by themselves, wherever they are installed"
+    return "only root may start it" if wrong in (user, prefix) and os.geteuid() else ""
+
+
 def main() -> None:
     """Prove each case, or those that are named, and print figures."""
     facts = Facts("wrong partners")
@@ -97,8 +163,9 @@ def main() -> None:
     for engine in engines():
         facts.figure(engine)
         for each in cases:
-            if each is version and engine == "flux":
-                continue  # there is one version of it
+            if reason := _left_out(engine, each):
+                facts.figure(f"{each.__name__}: left out: {reason}")
+                continue
             with burst_machine(engine) as there:
                 prove(there, facts, each)
     facts.end()

@@ -203,4 +203,5 @@ def _rank_launch(
         files=files,
         mapping=taskmap.process_mapping(nodes),
         credentials=None if launch.credentials is None else CREDENTIALS,
+        owner=os.getuid(),
     )

@@ -82,6 +82,9 @@ class RankJob:
 
     def start(self) -> None:
         """Start every task; the first that cannot be started ends the job."""
+        if refusal := self._rank_launch.refusal(os.getuid()):
+            self._refuse(1, refusal)
+            return
         self._cwd = self._working_directory()
         try:
             spawn.write_files(self._directory, self._rank_launch.files)
