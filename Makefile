@@ -42,9 +42,9 @@ PURE := tests/broker_config tests/burst/lifecycle tests/burst/planning tests/bur
 	tests/metrics_api/numbers tests/plan tests/queue_policies
 # Tests type `make` as people do: not as part of this one.
 PYTEST := env -u MAKEFLAGS $(BIN)/python -m pytest --dist loadfile --durations=30 --durations-min=10
-# More workers than cores: tests on a cluster, or with brokers, wait some of their time. With one more no core is idle;
-# further ones, each with control planes of its own, would only make all of them late.
-REST = $(PYTEST) -n $(shell expr $$(nproc) + 1) $(PURE:%=--ignore=%)
+# More workers than cores: tests on a cluster, or with brokers, wait for more than half of their time. With two more no
+# core is idle; clusters are for few of them (tests/dealing.py), or all would be late.
+REST = $(PYTEST) -n $(shell expr $$(nproc) + 2) $(PURE:%=--ignore=%)
 test: test-pure
 	@$(REST) --one-plane
 
