@@ -34,6 +34,9 @@ NODES_FILES = (
 )
 TOGETHER = "tests/kubernetes/pods/shipped"
 """A folder whose files go to one worker: what they run on is made once for all of them."""
+ON_TWO_CLUSTERS = "tests/kubernetes/pods/test_bursts.py"
+"""One of several files that go to one worker: they have the same second cluster, one after the other."""
+BESIDE_IT = re.compile(r"tests/kubernetes/pods/test_burst(_links|_service|_tunnel|s)\.py")
 ON_NODES = re.compile(rf".*/(tests/kubernetes/({NODES_FILES})\.py|{TOGETHER})")
 ON_A_PLANE = re.compile(r".*/tests/kubernetes/.*\.py")
 SLOW = ("tests/kubernetes/", "tests/operator/test_convergence.py", "tests/operator/test_elasticity.py")
@@ -63,8 +66,11 @@ def file_of(nodeid: str) -> str:
 
 
 def unit_of(nodeid: str) -> str:
-    """Return what goes to one worker with a test: its file, or the folder of files that stay together."""
-    return TOGETHER if nodeid.startswith(f"{TOGETHER}/") else file_of(nodeid)
+    """Return what goes to one worker with a test: its file, or what stands for files that stay together."""
+    if nodeid.startswith(f"{TOGETHER}/"):
+        return TOGETHER
+    file = file_of(nodeid)
+    return ON_TWO_CLUSTERS if BESIDE_IT.fullmatch(file) else file
 
 
 @functools.cache

@@ -214,6 +214,32 @@ def nodes(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     started.stop()
 
 
+_apart: list[ControlPlane] = []
+"""The cluster of `other_nodes`, while there is one."""
+
+
+@pytest.fixture
+def other_nodes(nodes: ControlPlane) -> Iterator[ControlPlane]:
+    """Another cluster, with two real nodes; nothing passes between the networks of the two.
+
+    The next test that wants one gets the same, even in another file.
+    """
+    if not _apart:
+        _apart.append(start(Options(nodes=2)))
+    yield _apart[0]
+    nodes.part(_apart[0])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
+    """End the other cluster where the next test does not want it: idle it takes of a core."""
+    try:
+        return (yield)
+    finally:
+        if _apart and "other_nodes" not in getattr(nextitem, "fixturenames", ()):
+            _apart.pop().stop()
+
+
 @pytest.fixture(scope="module")
 def oldest_plane() -> Iterator[ControlPlane]:
     """A control plane of the oldest Kubernetes that the operator promises to work on, with the CRD.

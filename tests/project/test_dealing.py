@@ -121,6 +121,19 @@ def test_a_second_cluster_with_nodes_begins_once_they_take_longest(rest: float, 
     assert not set(second).isdisjoint(PODS)
 
 
+def test_files_with_a_second_cluster_go_to_one_worker_one_after_the_other() -> None:
+    folder = "tests/kubernetes/pods"
+    files = [f"{folder}/test_burst{name}.py" for name in ("_links", "_service", "_tunnel", "s")]
+    assert {dealing.unit_of(f"{file}::test_a") for file in files} == {dealing.ON_TWO_CLUSTERS}
+    assert dealing.unit_of(f"{folder}/test_burst_tokens.py::test_a") == f"{folder}/test_burst_tokens.py"
+    assert dealing.cluster_of(dealing.ON_TWO_CLUSTERS) is Cluster.NODES
+    table = Table(2, [*PODS, *files])
+    table.play()
+    (worker,) = [each for each in table.workers if files[0] in table.files(each)]
+    ran = table.files(worker)
+    assert ran[ran.index(files[0]) :][:4] == files
+
+
 def test_files_that_stay_together_go_to_one_worker() -> None:
     """One after the other, though each is shorter than the others there are."""
     files = [f"{dealing.TOGETHER}/test_{name}.py" for name in "abc"]

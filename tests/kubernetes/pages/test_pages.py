@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.devcluster import ApiError, Options, cluster, until
+from tests.devcluster import ApiError, until
 from tests.docs import pages, reader
 from tests.kubernetes import inventory, releases
 from tests.kubernetes.live import SECONDS
@@ -88,13 +88,11 @@ def test_a_page_that_installs_the_chart_is_as_typed(
 
 
 @pytest.fixture
-def far(nodes: ControlPlane, desk: tuple[Path, dict[str, str]]) -> Iterator[ControlPlane]:
+def far(nodes: ControlPlane, other_nodes: ControlPlane, desk: tuple[Path, dict[str, str]]) -> ControlPlane:
     """Another cluster, which the reader's `make clusters` has as well."""
-    with cluster(Options(nodes=2)) as plane:
-        nodes.reach(plane)
-        (desk[0] / "far").write_text(f"export FAR_KUBECONFIG={plane.kubeconfig}\n")
-        yield plane
-        nodes.part(plane)
+    nodes.reach(other_nodes)
+    (desk[0] / "far").write_text(f"export FAR_KUBECONFIG={other_nodes.kubeconfig}\n")
+    return other_nodes
 
 
 @pytest.mark.timeout(900)

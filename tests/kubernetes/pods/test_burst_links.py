@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from minicluster.instance.records import JobFilter
-from tests.devcluster import Options, cluster, until
+from tests.devcluster import until
 from tests.kubernetes import burst_services, inventory, script_pods
 from tests.kubernetes.command_line import member
 from tests.kubernetes.kept_instance import KeptInstance
@@ -84,12 +84,10 @@ def ledger(tmp_path: Path) -> TaskLedger:
 
 
 @pytest.fixture
-def remote(nodes: ControlPlane) -> Iterator[ControlPlane]:
+def remote(nodes: ControlPlane, other_nodes: ControlPlane) -> ControlPlane:
     """Another cluster, which this one reaches."""
-    with cluster(Options(nodes=2)) as plane:
-        nodes.reach(plane)
-        yield plane
-        nodes.part(plane)
+    nodes.reach(other_nodes)
+    return other_nodes
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minicluster.instance.records import JobFilter
-from tests.devcluster import Options, cluster, until
+from tests.devcluster import until
 from tests.kubernetes import burst_services, inventory, script_pods
 from tests.kubernetes.burst_services import hosts, job
 from tests.kubernetes.command_line import member
@@ -43,13 +43,11 @@ JOBS = ((1, 2), (1, 2), (2, 2), (2, 4))
 """Nodes and tasks, a core each: the only node here has one core, so none of them fits here."""
 
 
-@pytest.fixture(scope="module")
-def remote(nodes: ControlPlane) -> Iterator[ControlPlane]:
+@pytest.fixture
+def remote(nodes: ControlPlane, other_nodes: ControlPlane) -> ControlPlane:
     """Another cluster, with two nodes; the networks of the two route to each other."""
-    with cluster(Options(nodes=2)) as plane:
-        nodes.reach(plane)
-        yield plane
-        nodes.part(plane)
+    nodes.reach(other_nodes)
+    return other_nodes
 
 
 @pytest.fixture

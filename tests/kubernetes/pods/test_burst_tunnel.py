@@ -11,7 +11,7 @@ import pytest
 
 from minicluster.instance.records import JobFilter
 from minicluster.local import processes
-from tests.devcluster import Options, cluster, until
+from tests.devcluster import until
 from tests.kubernetes import burst_services, inventory, script_pods
 from tests.kubernetes.burst_services import hosts, job
 from tests.kubernetes.command_line import member
@@ -28,11 +28,10 @@ if TYPE_CHECKING:
     from tests.kubernetes.live import Live
 
 
-@pytest.fixture(scope="module")
-def apart(nodes: ControlPlane) -> Iterator[ControlPlane]:
+@pytest.fixture
+def apart(other_nodes: ControlPlane) -> ControlPlane:
     """Another cluster, with two nodes; nothing passes between the networks of the two."""
-    with cluster(Options(nodes=2)) as plane:
-        yield plane
+    return other_nodes
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from minicluster.instance.records import JobRequest
 from minicluster.kube_client.access import Access
 from minicluster.kube_client.client import ApiClient
 from minicluster.plan.objects import names
-from tests.devcluster import Options, cluster, network, until
+from tests.devcluster import network, until
 from tests.kubernetes import inventory, script_pods
 from tests.kubernetes.kept_instance import GONE, KeptInstance
 from tests.kubernetes.live import SECONDS
@@ -44,11 +44,10 @@ HOSTS = {"burst-0-0", "burst-0-1"}
 LABEL = "62dgmfw4gk"
 
 
-@pytest.fixture(scope="module")
-def remote(nodes: ControlPlane) -> Iterator[ControlPlane]:
-    """Another cluster, with one node; nothing passes between the two."""
-    with cluster(Options(nodes=1)) as plane:
-        yield plane
+@pytest.fixture
+def remote(other_nodes: ControlPlane) -> ControlPlane:
+    """Another cluster; nothing passes between the two."""
+    return other_nodes
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from broker_config.formats import jobid
 from minicluster.instance.records import JobFilter
-from tests.devcluster import ControlPlane, Options, cluster, until
+from tests.devcluster import ControlPlane, until
 from tests.devcluster.release import NAMESPACE, Release
 from tests.kubernetes import burst_release, burst_services, inventory, script_pods
 from tests.kubernetes.burst_release import KUBECONFIG, BurstRelease
@@ -35,12 +35,10 @@ JOBS = ((1, 2), (1, 2), (2, 2), (2, 4))
 
 
 @pytest.fixture
-def far(release: Release, nodes: ControlPlane) -> Iterator[ControlPlane]:
+def far(release: Release, nodes: ControlPlane, other_nodes: ControlPlane) -> ControlPlane:
     """Another cluster, with two nodes; the networks of the two route to each other."""
-    with cluster(Options(nodes=2)) as plane:
-        nodes.reach(plane)
-        yield plane
-        nodes.part(plane)
+    nodes.reach(other_nodes)
+    return other_nodes
 
 
 @pytest.fixture
