@@ -15,17 +15,18 @@ from minicluster.instance.records import JobFilter
 from tests.devcluster import ControlPlane, Options, cluster, until
 from tests.devcluster.release import NAMESPACE, Release
 from tests.kubernetes import burst_release, burst_services, inventory, script_pods
-from tests.kubernetes.burst_release import KUBECONFIG, TUNNELS, BurstRelease
+from tests.kubernetes.burst_release import KUBECONFIG, BurstRelease
 from tests.kubernetes.command_line import CommandLine
 from tests.kubernetes.kept_instance import KeptInstance
 from tests.kubernetes.live import SECONDS, Live
 from tests.kubernetes.pods.shipped.test_burst_release import BURSTING, FLUX, SMALL, named, shown
 
 pytestmark = pytest.mark.timeout(900)
+TUNNEL = "app.kubernetes.io/name=minicluster-burst-tunnel"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def apart(release: Release, nodes: ControlPlane) -> Iterator[ControlPlane]:
     """Another cluster, with two nodes; nothing passes between the networks of the two."""
     with cluster(Options(nodes=2)) as plane:
@@ -57,15 +58,14 @@ def service(
 
 def submitted(user: CommandLine, script: str) -> int:
     """Submit a job of two nodes; return its id."""
-    words = ("--burstable", "-N", 2, "-n", 2, "-t", "2m", "--", "sh", "-c", script)
-    done = user("submit", "mc", *words)
+    done = user("submit", "mc", "--burstable", "-N", 2, "-n", 2, "-t", "2m", "--", "sh", "-c", script)
     assert done.returncode == 0, done.stderr
     return jobid.parse(done.stdout.strip())
 
 
 def tunnels(nodes: ControlPlane) -> list[dict[str, Any]]:
     """Return the pods of tunnels."""
-    return nodes.api.items(PODS, labelSelector=TUNNELS)
+    return nodes.api.items(PODS, labelSelector=TUNNEL)
 
 
 def picture(service: BurstRelease, live: Live) -> str:
@@ -119,48 +119,6 @@ def test_jobs_run_where_no_route_leads_and_their_tunnel_outlives_the_services_po
         f"{live.image}: the first job ran after {began:.1f} s, both were done after {ran:.1f} s,"
         f" all gone after {gone:.1f} s"
     )
-
-
-def test_a_tunnel_whose_pod_is_evicted_is_made_anew_and_its_brokers_come_back(
-    service: BurstRelease, minicluster: CommandLine, live: Live, nodes: ControlPlane, apart: ControlPlane
-) -> None:
-    """The job that runs then is lost, as its nodes are; the next one runs on the same burst."""
-    live.create(container=SMALL, size=1, flux=FLUX, bursting={**BURSTING, "expose": "tunnel"}).joined(1)
-    ids = [submitted(minicluster, "hostname; sleep 100"), submitted(minicluster, "hostname")]
-    instance = KeptInstance(nodes.kubeconfig, live.namespace, live.name)
-    try:
-        until(lambda: instance.ask(lambda it: it.jobs.get(ids[0])).t_run, "the first job to run", SECONDS)
-        [burst] = shown(live)
-        [tunnel] = tunnels(nodes)
-        nodes.api.create(f"{PODS}/{tunnel['metadata']['name']}/eviction", eviction(tunnel))
-        begin = time.monotonic()
-        until(lambda: is_anew(nodes, tunnel), "another pod of the tunnel to be ready", SECONDS)
-        ready = time.monotonic() - begin
-        first, second = (burst_services.job(instance, each) for each in ids)
-        ran = time.monotonic() - begin
-        names = burst_services.hosts(instance, second.id)
-        live.delete()
-        until(lambda: not named(apart, "mcb-"), "the burst to be deleted", SECONDS)
-        until(lambda: not named(nodes, "mcb-"), "the tunnel to be deleted", SECONDS)
-    except TimeoutError as error:
-        raise AssertionError(f"{error}: {picture(service, live)}") from error
-
-    assert (first.returncode == 0, second.returncode) == (False, 0)
-    assert set(names) == {f"mcb-{burst['id']}-{index}" for index in range(2)}
-    print(f"{live.image}: another tunnel after {ready:.1f} s, the next job done after {ran:.1f} s")
-
-
-def eviction(pod: dict[str, Any]) -> dict[str, Any]:
-    """Return what `kubectl drain` asks for."""
-    about = {"name": pod["metadata"]["name"], "namespace": NAMESPACE}
-    return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": about}
-
-
-def is_anew(nodes: ControlPlane, former: dict[str, Any]) -> bool:
-    """Return whether another pod is ready in place of a tunnel's."""
-    others = [each for each in tunnels(nodes) if each["metadata"]["uid"] != former["metadata"]["uid"]]
-    conditions = [one for each in others for one in each["status"].get("conditions", ())]
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
 def restarts(pod: dict[str, Any]) -> int:
