@@ -29,8 +29,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-pure supplies properties hostile prove-rest prove-burst cluster cluster-down clusters clusters-down \
-	images lint format manifests reference release lock clean
+.PHONY: help demo test test-all test-pure supplies properties hostile prove-rest prove-burst prove-burst-machine \
+	prove-burst-clusters cluster cluster-down clusters clusters-down images lint format manifests reference release lock clean
 help:
 	@sed -n 's/^# make/make/p; s/^#      /     /p' Makefile
 
@@ -81,12 +81,19 @@ prove-rest: $(VENV)/.ready
 
 # Each is a program of tests/burst/proofs. It prints figures, and a line of JSON.
 BURST_PROOFS := one_machine service_kills budget plans wrong_partners speeds absent_hosts
-# Behind them come the whole grid of kills, and what needs two clusters.
-BURST_TESTS := tests/burst/life tests/kubernetes/burst $(wildcard tests/kubernetes/pods/test_burst*.py) \
-	$(wildcard tests/kubernetes/pods/shipped/test_burst*.py) tests/kubernetes/pods/proofs
+# Behind them comes the whole grid of kills. Beside them come bursts between two clusters, which wait most of the time.
+BURST_TESTS := tests/burst/life tests/kubernetes/burst
+BURST_CLUSTERS := tests/kubernetes/pods/proofs $(wildcard tests/kubernetes/pods/test_burst*.py) \
+	$(wildcard tests/kubernetes/pods/shipped/test_burst*.py)
 prove-burst: $(VENV)/.ready
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going prove-burst-machine prove-burst-clusters
+
+prove-burst-machine:
 	@code=0; for proof in $(BURST_PROOFS); do $(BIN)/python -m tests.burst.proofs.$$proof || code=1; done; \
-		$(PYTEST) -s --prove-bursts $(BURST_TESTS) || code=1; exit $$code
+		$(PYTEST) $(BURST_TESTS) || code=1; exit $$code
+
+prove-burst-clusters:
+	@$(PYTEST) -s -v --prove-bursts $(BURST_CLUSTERS)
 
 # eval "$$(make -s cluster)" points kubectl at it.
 cluster: $(VENV)/.ready

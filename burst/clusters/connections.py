@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import threading
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from broker_config.formats import resource_set
 from broker_config.formats.burst_names import DEFAULT_QUEUE
-from burst.errors import ClusterGone, LeadAway
+from burst.errors import BurstError, ClusterGone, LeadAway
 from burst.leads.instance_lead import InstanceLead, instance_id
 from burst.leads.layout import LeadLayout, of_resource_set
 from burst.leads.waiting_jobs import WaitingJobs
@@ -18,7 +20,7 @@ from minicluster.instance.errors import InstanceError
 from minicluster.plan import Site, broker_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 
     from burst.clusters.records import BurstingCluster
     from burst.leads.payer_keys import PayerKeys
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from minicluster.instance.port import Instance
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 
 class OpenLead(NamedTuple):
@@ -100,10 +103,11 @@ class LeadConnections:
     def ask(self, uid: str, work: Callable[[OpenLead], T]) -> T:
         """Return what a function returns of a lead. Raises LeadAway."""
         try:
-            return work(self.opened(uid))
-        except InstanceError as error:
+            with _as_away():
+                return work(self.opened(uid))
+        except LeadAway:
             self.lost(uid)
-            raise LeadAway(str(error)) from error
+            raise
 
     def close(self) -> None:
         """Hang up everywhere."""
@@ -152,25 +156,41 @@ class ConnectedLead:
     async def _asked(self, call: Callable[[InstanceLead], Coroutine[Any, Any, T]]) -> T:
         opened = await asyncio.to_thread(self._connections.opened, self._uid)
         try:
-            return await call(opened.lead)
+            with _as_away():
+                return await call(opened.lead)
         except LeadAway:
             await asyncio.to_thread(self._connections.lost, self._uid)
             raise
 
 
-def _connected(cluster: BurstingCluster, payers: PayerKeys | None) -> OpenLead:
+@contextlib.contextmanager
+def _as_away() -> Iterator[None]:
+    """Have whatever fails with one lead mean that it is away: the service looks after others as well."""
     try:
+        yield
+    except BurstError:
+        raise
+    except (InstanceError, BackendError) as error:
+        raise LeadAway(str(error)) from error
+    except Exception as error:
+        _log.exception("what a lead answers cannot be used")
+        raise LeadAway(f"its answer cannot be used: {type(error).__name__}: {error}") from error
+
+
+def _connected(cluster: BurstingCluster, payers: PayerKeys | None) -> OpenLead:
+    with _as_away():
         instance = cluster.connect()
         try:
-            found = resource_set.read(instance.links.rpc("resource.sched-status", {})["all"])
-            identity = instance_id(instance)
+            return _opened(cluster, instance, payers)
         except BaseException:
             instance.close()
             raise
-    except (InstanceError, BackendError) as error:
-        raise LeadAway(str(error)) from error
+
+
+def _opened(cluster: BurstingCluster, instance: Instance, payers: PayerKeys | None) -> OpenLead:
+    found = resource_set.read(instance.links.rpc("resource.sched-status", {})["all"])
     slots = [each.name for each in broker_settings(cluster.document, Site()).slots]
     layout = of_resource_set(found, slots)
     lead = InstanceLead(instance, layout.slots, DEFAULT_QUEUE)
     waiting = WaitingJobs(instance, layout, DEFAULT_QUEUE, payers)
-    return OpenLead(instance, identity, layout, lead, waiting)
+    return OpenLead(instance, instance_id(instance), layout, lead, waiting)

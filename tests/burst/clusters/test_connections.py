@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from broker_config.formats import resource_set
+from broker_config.formats.errors import ParseError
 from burst.clusters.connections import LeadConnections
 from burst.clusters.records import BurstingCluster
 from burst.errors import ClusterGone, LeadAway
@@ -84,6 +85,28 @@ def test_one_that_cannot_be_connected_is_away() -> None:
     connections.serve([cluster("a", connect)])
     with pytest.raises(LeadAway, match="no broker answers"):
         asyncio.run(connections.lead("a").view("burst-0", "aaaaaaaaaa"))
+
+
+def test_one_whose_answers_cannot_be_used_is_away(caplog: pytest.LogCaptureFixture) -> None:
+    """Others are served on, and the log has where it failed."""
+    made: list[FakeInstance] = []
+
+    def connect() -> FakeInstance:
+        made.append(FakeInstance())
+        return made[-1]
+
+    def fail(_lead: object) -> None:
+        raise ParseError("idset '8,1', character 3: 1 does not come after 8")
+
+    connections = LeadConnections()
+    connections.serve([cluster("a", connect)])
+    words = r"^its answer cannot be used: ParseError: idset '8,1', character 3: 1 does not come after 8$"
+    with pytest.raises(LeadAway, match=words):
+        connections.ask("a", fail)
+    with pytest.raises(LeadAway, match=r"^its answer cannot be used: KeyError: 'burst-1'$"):
+        asyncio.run(connections.lead("a").view("burst-1", "aaaaaaaaaa"))
+    assert caplog.messages == ["what a lead answers cannot be used"] * 2
+    assert [each.is_closed for each in made] == [True, True]
 
 
 def test_one_that_is_not_there_is_gone() -> None:
