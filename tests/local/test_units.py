@@ -223,8 +223,8 @@ def test_a_process_is_distinguished_from_a_later_one_of_its_id() -> None:
     assert processes.start_time(2**22 - 1) == 0
 
 
-@pytest.mark.parametrize("restored", [True, False], ids=["restored", "new"])
-def test_a_restored_cluster_is_up_once_its_queues_are_started(restored: bool) -> None:
+@pytest.mark.parametrize("starts", [True, False], ids=["starts-queues", "starts-none"])
+def test_a_cluster_is_up_once_its_queues_are_started(starts: bool) -> None:
     """The lead's start script begins its main part then."""
 
     async def is_up_before() -> bool:
@@ -235,10 +235,10 @@ def test_a_restored_cluster_is_up_once_its_queues_are_started(restored: bool) ->
         lead = SimpleNamespace(ended=False, main_started=started.wait)
         cluster: Any = SimpleNamespace(lead=lead, start=lambda _ranks: None, joined=lambda size: size)
         brokers: Any = SimpleNamespace(online=at_once, call=at_once)
-        up = asyncio.ensure_future(bring_up(cluster, brokers, 2, lambda _message: None, restored=restored))
+        up = asyncio.ensure_future(bring_up(cluster, brokers, 2, lambda _message: None, starts_queues=starts))
         done, _ = await asyncio.wait([up], timeout=0.3)
         started.set()
         await up
         return bool(done)
 
-    assert asyncio.run(is_up_before()) is not restored
+    assert asyncio.run(is_up_before()) is not starts
