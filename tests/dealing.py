@@ -36,7 +36,7 @@ TOGETHER = "tests/kubernetes/pods/shipped"
 """A folder whose files go to one worker: what they run on is made once for all of them."""
 ON_TWO_CLUSTERS = "tests/kubernetes/pods/test_bursts.py"
 """One of several files that go to one worker: they have the same second cluster, one after the other."""
-BESIDE_IT = re.compile(r"tests/kubernetes/pods/test_burst(_links|_service|_tunnel|s)\.py")
+BESIDE_IT = re.compile(r"tests/kubernetes/pods/test_burst(_links|_tunnel|s)\.py")
 ON_NODES = re.compile(rf".*/(tests/kubernetes/({NODES_FILES})\.py|{TOGETHER})")
 ON_A_PLANE = re.compile(r".*/tests/kubernetes/.*\.py")
 SLOW = ("tests/kubernetes/", "tests/operator/test_convergence.py", "tests/operator/test_elasticity.py")

@@ -14,6 +14,7 @@ import yaml
 from broker_config.formats import jobid
 from tests import inside
 from tests.devcluster import until
+from tests.kubernetes import inventory
 from tests.kubernetes.live import SECONDS
 
 if TYPE_CHECKING:
@@ -24,6 +25,20 @@ if TYPE_CHECKING:
     from tests.devcluster import ControlPlane
     from tests.kubernetes.command_line import CommandLine
     from tests.kubernetes.kept_instance import KeptInstance
+
+FLUX = {
+    "container": {"disable": True},
+    "bursting": {"clusters": [{"name": "burst-0", "size": 2, "cores": 2}]},
+}
+BURSTING = {
+    "dryRun": False,
+    "expose": "nodePort",
+    "providers": ["research"],
+    "idleSeconds": 3,
+    "verifySeconds": 3,
+    "drainTimeoutSeconds": 60,
+}
+SMALL = {"resources": {"limits": {"cpu": "1"}}}
 
 
 @dataclass
@@ -113,3 +128,13 @@ def job(instance: KeptInstance, id_: int) -> Job:
     found = until(poll, f"the end of job {id_}", SECONDS)
     assert found is not None
     return found
+
+
+def labelled(plane: ControlPlane) -> set[str]:
+    """Return what there is of bursts in a cluster, of all kinds."""
+    return {each for each in inventory.of(plane.api) if "mcb-" in each}
+
+
+def exposed(plane: ControlPlane) -> set[str]:
+    """Return the ways to leads, of all kinds."""
+    return {each for each in inventory.of(plane.api) if "-bursts-" in each}

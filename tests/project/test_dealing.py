@@ -123,7 +123,7 @@ def test_a_second_cluster_with_nodes_begins_once_they_take_longest(rest: float, 
 
 def test_files_with_a_second_cluster_go_to_one_worker_one_after_the_other() -> None:
     folder = "tests/kubernetes/pods"
-    files = [f"{folder}/test_burst{name}.py" for name in ("_links", "_service", "_tunnel", "s")]
+    files = [f"{folder}/test_burst{name}.py" for name in ("_links", "_tunnel", "s")]
     assert {dealing.unit_of(f"{file}::test_a") for file in files} == {dealing.ON_TWO_CLUSTERS}
     assert dealing.unit_of(f"{folder}/test_burst_tokens.py::test_a") == f"{folder}/test_burst_tokens.py"
     assert dealing.cluster_of(dealing.ON_TWO_CLUSTERS) is Cluster.NODES

@@ -13,11 +13,10 @@ from minicluster.instance.records import JobFilter
 from minicluster.local import processes
 from tests.devcluster import until
 from tests.kubernetes import burst_services, inventory, script_pods
-from tests.kubernetes.burst_services import hosts, job
+from tests.kubernetes.burst_services import BURSTING, FLUX, SMALL, hosts, job, labelled
 from tests.kubernetes.command_line import member
 from tests.kubernetes.kept_instance import KeptInstance
 from tests.kubernetes.live import SECONDS
-from tests.kubernetes.pods.test_burst_service import BURSTING, FLUX, SMALL, labelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.devcluster import Options, cluster
 from tests.kubernetes import script_pods
 from tests.kubernetes.task_ledger import TaskLedger
 
@@ -22,11 +21,10 @@ def pytest_ignore_collect(config: pytest.Config) -> bool | None:
     return None if config.getoption("--prove-bursts") else True
 
 
-@pytest.fixture(scope="package")
-def remote(nodes: ControlPlane) -> Iterator[ControlPlane]:
+@pytest.fixture
+def remote(other_nodes: ControlPlane) -> ControlPlane:
     """Another cluster, with two nodes; at first nothing passes between the networks of the two."""
-    with cluster(Options(nodes=2)) as plane:
-        yield plane
+    return other_nodes
 
 
 @pytest.fixture

@@ -17,10 +17,10 @@ from tests import inside
 from tests.devcluster import until
 from tests.devcluster.fake_nodes import node_names
 from tests.kubernetes import burst_services, inventory
+from tests.kubernetes.burst_services import labelled
 from tests.kubernetes.command_line import member
 from tests.kubernetes.kept_instance import KeptInstance
 from tests.kubernetes.live import SECONDS
-from tests.kubernetes.pods.test_burst_service import labelled
 from tests.kubernetes.pods.test_bursts import HOSTS, LABEL, provider
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import pytest
 from minicluster.instance.records import JobFilter
 from tests.devcluster import until
 from tests.kubernetes import burst_services, inventory
+from tests.kubernetes.burst_services import exposed, labelled
 from tests.kubernetes.command_line import member
 from tests.kubernetes.kept_instance import KeptInstance
 from tests.kubernetes.live import SECONDS
-from tests.kubernetes.pods.test_burst_service import exposed, labelled
 from tests.kubernetes.pods.test_burst_tunnel import reaches
 
 if TYPE_CHECKING:

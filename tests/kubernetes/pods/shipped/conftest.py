@@ -14,8 +14,8 @@ from tests.devcluster.release import Release
 from tests.kubernetes import releases
 from tests.kubernetes.command_line import CommandLine, member
 
-PROOFS = {"test_burst_release_tunnel.py"}
-"""What `make prove-burst` alone runs: it takes a minute."""
+PROOFS = {"test_burst_release_tunnel.py", "test_burst_scaling.py"}
+"""What `make prove-burst` alone runs."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -12,8 +12,8 @@ import pytest
 
 from minicluster.instance.records import JobFilter
 from tests.devcluster import until
-from tests.kubernetes import burst_services, inventory, script_pods
-from tests.kubernetes.burst_services import hosts, job
+from tests.kubernetes import burst_services, inventory
+from tests.kubernetes.burst_services import BURSTING, FLUX, SMALL, exposed, hosts, job, labelled
 from tests.kubernetes.command_line import member
 from tests.kubernetes.kept_instance import KeptInstance
 from tests.kubernetes.live import SECONDS
@@ -26,54 +26,22 @@ if TYPE_CHECKING:
     from tests.kubernetes.burst_services import Served
     from tests.kubernetes.live import Live
 
-FLUX = {
-    "container": {"disable": True},
-    "bursting": {"clusters": [{"name": "burst-0", "size": 2, "cores": 2}]},
-}
-BURSTING = {
-    "dryRun": False,
-    "expose": "nodePort",
-    "providers": ["research"],
-    "idleSeconds": 3,
-    "verifySeconds": 3,
-    "drainTimeoutSeconds": 60,
-}
-SMALL = {"resources": {"limits": {"cpu": "1"}}}
 JOBS = ((1, 2), (1, 2), (2, 2), (2, 4))
 """Nodes and tasks, a core each: the only node here has one core, so none of them fits here."""
 
 
 @pytest.fixture
-def remote(nodes: ControlPlane, other_nodes: ControlPlane) -> ControlPlane:
-    """Another cluster, with two nodes; the networks of the two route to each other."""
-    nodes.reach(other_nodes)
-    return other_nodes
-
-
-@pytest.fixture
-def remote_space(remote: ControlPlane) -> Iterator[str]:
-    """A namespace there."""
-    with script_pods.space(remote.api) as name:
-        yield name
-
-
-@pytest.fixture
 def served(
-    live: Live, nodes: ControlPlane, remote: ControlPlane, remote_space: str, tmp_path: Path
+    live: Live,
+    nodes: ControlPlane,
+    reached: None,
+    remote: ControlPlane,
+    remote_space: str,
+    tmp_path: Path,
 ) -> Iterator[Served]:
     """A MiniCluster that bursts, and settings with a provider in the other cluster."""
     live.create(container=SMALL, size=1, flux=FLUX, bursting=BURSTING).joined(1)
     yield from burst_services.of(member(nodes, live.namespace, "edit"), remote, remote_space, tmp_path)
-
-
-def labelled(plane: ControlPlane) -> set[str]:
-    """Return what there is of bursts in a cluster, of all kinds."""
-    return {each for each in inventory.of(plane.api) if "mcb-" in each}
-
-
-def exposed(plane: ControlPlane) -> set[str]:
-    """Return the ways to leads, of all kinds."""
-    return {each for each in inventory.of(plane.api) if "-bursts-" in each}
 
 
 def test_jobs_run_in_another_cluster_and_leave_nothing_though_the_service_is_killed(
