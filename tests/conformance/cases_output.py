@@ -63,10 +63,12 @@ def output_behind_any_entry(lab: Experiment) -> Any:
 @case("jobs.output")
 def output_awaited_behind_an_entry(lab: Experiment) -> Any:
     """Followed from an entry that is not there yet, as by who resumes at another instance."""
-    script = "echo one; while ! test -e go; do sleep 0.01; done; echo two; echo three"
-    jobid = lab.running("talks", "sh", "-c", f"cd {lab.lab.folder}; {script}")
+    go = lab.lab.folder / "go"
+    go.unlink(missing_ok=True)  # of the same case over another way to the instance
+    script = f"echo one; while ! test -e {go}; do sleep 0.01; done; echo two; echo three"
+    jobid = lab.running("talks", "sh", "-c", script)
     with lab.instance.jobs.output(jobid, follow=True, after=1) as output:
-        (lab.lab.folder / "go").touch()
+        go.touch()
         return b"".join(chunk.data for chunk in output if chunk.stream == "stdout")
 
 
