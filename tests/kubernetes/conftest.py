@@ -215,11 +215,11 @@ def nodes(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
 
 
 _apart: list[ControlPlane] = []
-"""The cluster of `other_nodes`, while there is one."""
+"""The cluster of `remote`, while there is one."""
 
 
 @pytest.fixture
-def other_nodes(nodes: ControlPlane) -> Iterator[ControlPlane]:
+def remote(nodes: ControlPlane) -> Iterator[ControlPlane]:
     """Another cluster, with two real nodes; nothing passes between the networks of the two.
 
     The next test that wants one gets the same, even in another file.
@@ -230,13 +230,26 @@ def other_nodes(nodes: ControlPlane) -> Iterator[ControlPlane]:
     nodes.part(_apart[0])
 
 
+@pytest.fixture
+def remote_space(remote: ControlPlane) -> Iterator[str]:
+    """A namespace in the other cluster."""
+    with script_pods.space(remote.api) as name:
+        yield name
+
+
+@pytest.fixture
+def reached(nodes: ControlPlane, remote: ControlPlane) -> None:
+    """The networks of the two clusters route to each other for the test."""
+    nodes.reach(remote)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
     """End the other cluster where the next test does not want it: idle it takes of a core."""
     try:
         return (yield)
     finally:
-        if _apart and "other_nodes" not in getattr(nextitem, "fixturenames", ()):
+        if _apart and "remote" not in getattr(nextitem, "fixturenames", ()):
             _apart.pop().stop()
 
 

@@ -88,11 +88,11 @@ def test_a_page_that_installs_the_chart_is_as_typed(
 
 
 @pytest.fixture
-def far(nodes: ControlPlane, other_nodes: ControlPlane, desk: tuple[Path, dict[str, str]]) -> ControlPlane:
+def far(nodes: ControlPlane, remote: ControlPlane, desk: tuple[Path, dict[str, str]]) -> ControlPlane:
     """Another cluster, which the reader's `make clusters` has as well."""
-    nodes.reach(other_nodes)
-    (desk[0] / "far").write_text(f"export FAR_KUBECONFIG={other_nodes.kubeconfig}\n")
-    return other_nodes
+    nodes.reach(remote)
+    (desk[0] / "far").write_text(f"export FAR_KUBECONFIG={remote.kubeconfig}\n")
+    return remote
 
 
 @pytest.mark.timeout(900)

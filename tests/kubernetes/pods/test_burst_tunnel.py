@@ -1,4 +1,4 @@
-"""`expose: tunnel`: the networks of two clusters are apart, and jobs run in the other one all the same."""
+"""`expose: tunnel`: the networks of two clusters are remote, and jobs run in the other one all the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from minicluster.instance.records import JobFilter
 from minicluster.local import processes
 from tests.devcluster import until
-from tests.kubernetes import burst_services, inventory, script_pods
+from tests.kubernetes import burst_services, inventory
 from tests.kubernetes.burst_services import BURSTING, FLUX, SMALL, hosts, job, labelled
 from tests.kubernetes.command_line import member
 from tests.kubernetes.kept_instance import KeptInstance
@@ -28,26 +28,13 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def apart(other_nodes: ControlPlane) -> ControlPlane:
-    """Another cluster, with two nodes; nothing passes between the networks of the two."""
-    return other_nodes
-
-
-@pytest.fixture
-def apart_space(apart: ControlPlane) -> Iterator[str]:
-    """A namespace there."""
-    with script_pods.space(apart.api) as name:
-        yield name
-
-
-@pytest.fixture
 def served(
-    live: Live, nodes: ControlPlane, apart: ControlPlane, apart_space: str, tmp_path: Path
+    live: Live, nodes: ControlPlane, remote: ControlPlane, remote_space: str, tmp_path: Path
 ) -> Iterator[Served]:
     """A MiniCluster that bursts by a tunnel, and settings with a provider in the other cluster."""
     bursting = {**BURSTING, "expose": "tunnel"}
     live.create(container=SMALL, size=1, flux=FLUX, bursting=bursting).joined(1)
-    yield from burst_services.of(member(nodes, live.namespace, "edit"), apart, apart_space, tmp_path)
+    yield from burst_services.of(member(nodes, live.namespace, "edit"), remote, remote_space, tmp_path)
     for pid in reaches(tmp_path):
         processes.send(pid, signal.SIGKILL)
 
@@ -58,10 +45,10 @@ def reaches(folder: Path) -> set[int]:
 
 
 def test_jobs_run_where_no_route_leads_and_outlive_the_service(
-    served: Served, live: Live, nodes: ControlPlane, apart: ControlPlane
+    served: Served, live: Live, nodes: ControlPlane, remote: ControlPlane
 ) -> None:
     """The service is killed while a job runs there; the next one finds the tunnel, and ends it."""
-    before = inventory.of(apart.api)
+    before = inventory.of(remote.api)
     assert served.burst("check", "research").strip() == "research: all is well"
     words = ("--burstable", "-N", 2, "-n", 2, "-t", "2m")
     ids = [
@@ -94,8 +81,8 @@ def test_jobs_run_where_no_route_leads_and_outlive_the_service(
     until(lambda: served.bursts()[0]["state"] == "deleted", "the burst to be deleted", SECONDS)
     assert reaches(served.folder) == set()
     assert list(served.folder.glob("state/tunnels/*/*")) == []
-    assert labelled(apart) == set()
-    assert inventory.of(apart.api) - before == set()
+    assert labelled(remote) == set()
+    assert inventory.of(remote.api) - before == set()
     assert served.bursts()[0]["outcome"] == "succeeded"
     assert json.loads(served.burst("list", "--output", "json")) == []
     assert served.end(signal.SIGTERM) == 0

@@ -8,7 +8,7 @@ import sys
 import time
 from base64 import b64decode
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -26,12 +26,12 @@ from minicluster.kube_client.access import Access
 from minicluster.kube_client.client import ApiClient
 from minicluster.plan.objects import names
 from tests.devcluster import network, until
-from tests.kubernetes import inventory, script_pods
+from tests.kubernetes import inventory
 from tests.kubernetes.kept_instance import GONE, KeptInstance
 from tests.kubernetes.live import SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable
 
     from minicluster.instance.port import Instance
     from tests.devcluster import ControlPlane
@@ -42,27 +42,6 @@ T = TypeVar("T")
 SLOT = {"name": "burst-0", "size": 2}
 HOSTS = {"burst-0-0", "burst-0-1"}
 LABEL = "62dgmfw4gk"
-
-
-@pytest.fixture
-def remote(other_nodes: ControlPlane) -> ControlPlane:
-    """Another cluster; nothing passes between the two."""
-    return other_nodes
-
-
-@pytest.fixture
-def remote_space(remote: ControlPlane) -> Iterator[str]:
-    """A namespace there."""
-    with script_pods.space(remote.api) as name:
-        yield name
-
-
-@pytest.fixture
-def _reached(nodes: ControlPlane, remote: ControlPlane) -> Iterator[None]:
-    """The networks of the two clusters route to each other for the test."""
-    nodes.reach(remote)
-    yield
-    nodes.part(remote)
 
 
 def visit(plane: ControlPlane, work: Callable[[ApiClient], Awaitable[T]]) -> T:
@@ -88,13 +67,16 @@ def join(live: Live, nodes: ControlPlane, remote: ControlPlane) -> JoinSettings:
     return JoinSettings(found, "burst-0", *address, certificate)
 
 
-def provider(live: Live, nodes: ControlPlane, remote: ControlPlane, namespace: str) -> KubernetesProvider:
-    """Return the provider of that namespace."""
+def provider(
+    live: Live, nodes: ControlPlane, remote: ControlPlane, namespace: str, **more: Any
+) -> KubernetesProvider:
+    """Return the provider of that namespace, with more settings."""
     settings = KubernetesSettings.model_validate(
         {
             "kubeconfig": str(remote.kubeconfig),
             "namespace": namespace,
             "offers": [{"machine": "small", "cores": 1}],
+            **more,
         }
     )
     return KubernetesProvider("far", settings, lambda _wanted: join(live, nodes, remote))
@@ -118,7 +100,7 @@ def run(instance: KeptInstance) -> str:
     return instance.ask(submit)
 
 
-@pytest.mark.usefixtures("_reached")
+@pytest.mark.usefixtures("reached")
 def test_brokers_of_a_burst_join_from_another_cluster_and_leave_nothing(
     live: Live, nodes: ControlPlane, remote: ControlPlane, remote_space: str
 ) -> None:

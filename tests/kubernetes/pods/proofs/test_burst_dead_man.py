@@ -148,7 +148,7 @@ def test_brokers_without_a_service_end_at_their_time_though_their_lead_lives(
     """Their cluster ends them, and the lead goes on without them."""
     before = inventory.of(remote.api)
     instance = KeptInstance(nodes.kubeconfig, live.namespace, live.name)
-    burst = provider(live, nodes, remote, remote_space)
+    burst = provider(live, nodes, remote, remote_space, volumes={"ledger": tasks.volume})
     end = time.time() + LIFE
     wanted = WantedBurst(LABEL, "here", 2, "small", False, end, "uid", "burst-0")
     [key] = burst.resources(wanted)
@@ -158,7 +158,7 @@ def test_brokers_without_a_service_end_at_their_time_though_their_lead_lives(
         return set(instance.ask(lambda it: it.nodes.resources()).up.hosts) >= HOSTS
 
     until(up, "the burst's nodes to be up", SECONDS)
-    assert burst.get(key, wanted).phase is ResourcePhase.READY
+    until(lambda: burst.get(key, wanted).phase is ResourcePhase.READY, "its pods to be ready", SECONDS)
     until(lambda: not remote.api.items(pods(remote_space)), "the burst's pods to end", SECONDS)
     assert time.time() >= end - 2  # seconds are whole there, and here
     job = remote.api.get(f"/apis/batch/v1/namespaces/{remote_space}/jobs/{key.name}")

@@ -35,10 +35,10 @@ JOBS = ((1, 2), (1, 2), (2, 2), (2, 4))
 
 
 @pytest.fixture
-def far(release: Release, nodes: ControlPlane, other_nodes: ControlPlane) -> ControlPlane:
+def far(release: Release, nodes: ControlPlane, remote: ControlPlane) -> ControlPlane:
     """Another cluster, with two nodes; the networks of the two route to each other."""
-    nodes.reach(other_nodes)
-    return other_nodes
+    nodes.reach(remote)
+    return remote
 
 
 @pytest.fixture
