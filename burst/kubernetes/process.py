@@ -61,18 +61,20 @@ def _end(*_: object) -> None:
     raise SystemExit(0)
 
 
-async def _warn(providers: Mapping[str, BurstProvider]) -> None:
+async def _warn(providers: Mapping[str, BurstProvider], *, has_tunnels: bool) -> None:
     """Log what is wrong with providers, once; bursts that it does not concern are made all the same."""
     for name, each in providers.items():
         try:
-            for problem in await asyncio.to_thread(_problems, each):
+            for problem in await asyncio.to_thread(_problems, each, has_tunnels):
                 log.warning("provider %s: %s", name, problem)
         except Exception as error:  # noqa: BLE001 - a plug-in may fail with anything
             log.warning("provider %s cannot be asked what is wrong with it: %s", name, error)
 
 
-def _problems(provider: BurstProvider) -> list[str]:
-    return list(provider.problems())
+def _problems(provider: BurstProvider, has_tunnels: bool) -> list[str]:
+    """Return each problem once: a server that is not reached is one of both kinds."""
+    of_tunnels = provider.tunnel_problems() if has_tunnels else ()
+    return list(dict.fromkeys([*provider.problems(), *of_tunnels]))
 
 
 class _BurstReplica:
@@ -122,7 +124,8 @@ class _BurstReplica:
             self._begun, self._loop = time.time(), BurstLoop(found)
             service = self._loop.service
             self._measurements.swept = lambda: service.swept
-            warning = asyncio.create_task(_warn(found.providers))
+            has_tunnels = self._settings.tunnel_pods is not None
+            warning = asyncio.create_task(_warn(found.providers, has_tunnels=has_tunnels))
             try:
                 await self._first(self._loop.run(self._stop), self._observe(found, self._loop))
             finally:

@@ -23,16 +23,23 @@ class AskedProvider:
             raise self.error
         return list(self.found)
 
+    def tunnel_problems(self) -> list[str]:
+        return ["no tunnel can be", *self.found] if self.found else []
+
 
 def test_what_is_wrong_with_each_provider_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     asked = {
         "good": AskedProvider(),
         "broken": AskedProvider(error=ValueError("a plug-in's")),
-        "far": AskedProvider("no tunnel can be", "the quota is used up"),
+        "far": AskedProvider("the server is away", "the quota is used up"),
     }
-    asyncio.run(process._warn(asked))  # type: ignore[arg-type]
-    assert caplog.messages == [
+    asyncio.run(process._warn(asked, has_tunnels=False))  # type: ignore[arg-type]
+    expected = [
         "provider broken cannot be asked what is wrong with it: a plug-in's",
-        "provider far: no tunnel can be",
+        "provider far: the server is away",
         "provider far: the quota is used up",
     ]
+    assert caplog.messages == expected
+    caplog.clear()
+    asyncio.run(process._warn(asked, has_tunnels=True))  # type: ignore[arg-type]
+    assert caplog.messages == [*expected, "provider far: no tunnel can be"]

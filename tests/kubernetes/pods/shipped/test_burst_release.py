@@ -12,24 +12,12 @@ from tests.devcluster import ControlPlane, until
 from tests.devcluster.release import NAMESPACE, Release
 from tests.kubernetes import burst_release, burst_services, inventory, script_pods
 from tests.kubernetes.burst_release import KUBECONFIG, BurstRelease
+from tests.kubernetes.burst_services import BURSTING, FLUX, SMALL
 from tests.kubernetes.command_line import CommandLine
 from tests.kubernetes.kept_instance import KeptInstance
 from tests.kubernetes.live import SECONDS, Live
 
 pytestmark = pytest.mark.timeout(900)
-FLUX = {
-    "container": {"disable": True},
-    "bursting": {"clusters": [{"name": "burst-0", "size": 2, "cores": 2}]},
-}
-BURSTING = {
-    "dryRun": False,
-    "expose": "nodePort",
-    "providers": ["research"],
-    "idleSeconds": 3,
-    "verifySeconds": 3,
-    "drainTimeoutSeconds": 60,
-}
-SMALL = {"resources": {"limits": {"cpu": "1"}}}
 JOBS = ((1, 2), (1, 2), (2, 2), (2, 4))
 """Nodes and tasks, a core each: the only node here has one core, so none of them fits here."""
 

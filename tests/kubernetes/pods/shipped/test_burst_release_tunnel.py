@@ -16,10 +16,11 @@ from tests.devcluster import ControlPlane, Options, cluster, until
 from tests.devcluster.release import NAMESPACE, Release
 from tests.kubernetes import burst_release, burst_services, inventory, script_pods
 from tests.kubernetes.burst_release import KUBECONFIG, BurstRelease
+from tests.kubernetes.burst_services import BURSTING, FLUX, SMALL
 from tests.kubernetes.command_line import CommandLine
 from tests.kubernetes.kept_instance import KeptInstance
 from tests.kubernetes.live import SECONDS, Live
-from tests.kubernetes.pods.shipped.test_burst_release import BURSTING, FLUX, SMALL, named, shown
+from tests.kubernetes.pods.shipped.test_burst_release import named, shown
 
 pytestmark = pytest.mark.timeout(900)
 TUNNEL = "app.kubernetes.io/name=minicluster-burst-tunnel"
