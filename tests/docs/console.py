@@ -34,7 +34,7 @@ _PARTS = re.compile(r"^#+ (.+)$|^ *```(\w*)\n((?s:.*?))^ *```", re.MULTILINE)
 _HERE = re.compile(r"<<'(\w+)'")
 _MASKS = (
     (re.compile(r"ƒ[0-9A-Za-z]+"), "ƒID"),
-    (re.compile(r"\b(?=[a-z]*\d)[0-9a-hjkmnp-tv-z]{10}(?=  )"), "BURST"),
+    (re.compile(r"\b[0-9a-hjkmnp-tv-z]{10}(?=  )"), "BURST"),
     (re.compile(r"(?<![\w.])(/[\w.@-]+)+"), "/PATH"),
     (re.compile(r"\b\d+(\.\d+)?(?= (ms|s|m|h|d)\b)"), "N"),
     (re.compile(r"\b(\d+[dhm])?\d+(\.\d+)?(ms|s|m|h|d)\b"), "Ns"),
