@@ -135,6 +135,8 @@ class ResourceReport(NamedTuple):
     """The id of the installation that made it."""
     since: float = 0.0
     """When it was made, 0 if the provider does not report it."""
+    nodes: int | None = None
+    """How many of its nodes are there and cost money. None: all, as soon as it is there."""
 
 
 class ProbeResult(NamedTuple):

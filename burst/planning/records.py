@@ -87,6 +87,8 @@ class Offer(NamedTuple):
     """How long it takes until nodes of it can join."""
     spot: bool = False
     """Whether the provider may take it away at any time."""
+    fee: int = 0
+    """For an hour of a burst, besides its nodes: what a cluster of its own costs."""
 
 
 class Budget(NamedTuple):
