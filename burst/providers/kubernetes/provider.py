@@ -13,9 +13,10 @@ from burst.joining import broker_logs, tunnel
 from burst.joining.worker_document import WorkerSettings
 from burst.joining.workers import LABEL_OWNER, name_of, worker_objects
 from burst.lifecycle.records import ResourceKey, ResourcePhase
-from burst.providers.kubernetes import objects, preflight, reports
+from burst.providers.kubernetes import made_nodes, objects, preflight, reports
 from burst.providers.kubernetes.access import CheckedAccess, server
 from burst.providers.kubernetes.api_errors import translated
+from burst.providers.kubernetes.made_nodes import NO_KUBECONFIG
 from burst.providers.kubernetes.settings import offer
 from burst.providers.kubernetes.tunnel.pods import ReachPods
 from burst.providers.kubernetes.tunnel.processes import ReachProcesses
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
     from burst.joining.tunnel_pods import TunnelPods
     from burst.lifecycle.records import ResourceReport
     from burst.planning.records import Offer
+    from burst.providers.kubernetes.made_nodes import MadeNodes
     from burst.providers.kubernetes.reports import FoundObjects
     from burst.providers.kubernetes.settings import KubernetesSettings
     from burst.providers.kubernetes.tunnel.processes import ReachKeeper
     from burst.providers.provider import WantedBurst
+    from minicluster.kube_client.access import Access
 
 T = TypeVar("T")
 
@@ -66,20 +69,27 @@ class KubernetesProvider:
         now: Callable[[], float] = time.time,
         *,
         tunnels: Path | TunnelPods | None = None,
+        made: MadeNodes | None = None,
     ) -> None:
-        """`tunnels` is where their lead's side runs: as processes with a directory, or in pods."""
+        """`tunnels` is where their lead's side runs: as processes with a directory, or in pods.
+
+        `made` is the cluster where each burst has nodes of its own; None: they run on nodes that are there.
+        """
         self.name = name
         self._settings = settings
         self._join = join
         self._now = now
         kubeconfig = str(settings.kubeconfig) if settings.kubeconfig is not None else ""
-        self._access = CheckedAccess(kubeconfig, settings.context)
+        self._made = made
+        self._access: Access = CheckedAccess(kubeconfig, settings.context)
         self._kubeconfig = str(Path(kubeconfig).absolute()) if kubeconfig else ""
-        try:
-            address = server(self._access)
-        except AccessError:
-            address = "unknown"  # its problems have the reason
-        self.location = f"{address}/{settings.namespace}"
+        self._no_tunnels = NO_TUNNELS
+        if made is not None and made.access is not None:
+            self._access, self._no_tunnels, tunnels = made.access, NO_KUBECONFIG, None
+        if made is not None:
+            self.location = made.location
+        else:
+            self.location = f"{_address(self._access)}/{settings.namespace}"
         own = hashlib.sha256(self.location.encode()).hexdigest()[:12]
         self._reaches = _reaches(tunnels, own)
 
@@ -97,7 +107,7 @@ class KubernetesProvider:
         join = self._join(wanted)
         if join.route is not None:
             if self._reaches is None:
-                raise CallInvalid(NO_TUNNELS)
+                raise CallInvalid(self._no_tunnels)
             self._reaches.check(self._reach_task(join, wanted))
         namespace, now = self._settings.namespace, self._now()
 
@@ -173,7 +183,7 @@ class KubernetesProvider:
             self.location, self._with_client(lambda client: preflight.tunnel_problems(client, self._settings))
         )
         if self._reaches is None:
-            return found
+            return found if self._no_tunnels is NO_TUNNELS else [*found, self._no_tunnels]
         try:
             return [*found, *self._reaches.problems(self._kubeconfig)]
         except ProviderError as error:
@@ -204,13 +214,13 @@ class KubernetesProvider:
             raise CallInvalid(
                 f"{wanted.nodes} nodes of {machine.machine}: at most {machine.most} are offered"
             )
+        tolerations = [each.model_dump(by_alias=True, exclude_unset=True) for each in machine.tolerations]
+        own = self._made is not None
         return lambda has_volumes: WorkerSettings(
             namespace=settings.namespace,
             image=settings.image,
-            node_selector=machine.node_selector,
-            tolerations=tuple(
-                each.model_dump(by_alias=True, exclude_unset=True) for each in machine.tolerations
-            ),
+            node_selector={**machine.node_selector, **(made_nodes.selector(wanted) if own else {})},
+            tolerations=(*tolerations, *([made_nodes.toleration(wanted)] if own else ())),
             requests=machine.requests,
             runtime_class=settings.runtime_class,
             priority_class=settings.priority_class,
@@ -234,7 +244,14 @@ class KubernetesProvider:
             return await work(client)
 
 
-async def _broker_problem(access: CheckedAccess, namespace: str, wanted: WantedBurst) -> str:
+def _address(access: Access) -> str:
+    try:
+        return server(access)
+    except AccessError:
+        return "unknown"  # its problems have the reason
+
+
+async def _broker_problem(access: Access, namespace: str, wanted: WantedBurst) -> str:
     async with UserClient(access) as client:
         found = await objects.of_burst(client, namespace, wanted)
         for pod in found.pods:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 - pydantic reads the annotations
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
@@ -10,8 +9,8 @@ from pydantic import AfterValidator, Field
 from burst.errors import AmountInvalid
 from burst.planning import money
 from burst.planning.records import NO_LIMIT, NodeShape, Offer
-from minicluster.document.container import Volume  # noqa: TC001 - as above
-from minicluster.document.pod import Toleration  # noqa: TC001
+from burst.providers.kubernetes.pod_settings import PodSettings, Texts
+from minicluster.document.pod import Toleration  # noqa: TC001 - pydantic reads the annotations
 from minicluster.document.record import Record
 
 
@@ -21,9 +20,6 @@ def _amount(text: str) -> str:
     except AmountInvalid as error:
         raise ValueError(str(error)) from error
     return text
-
-
-Texts = dict[str, str]
 
 
 class MachineOffer(Record):
@@ -46,34 +42,10 @@ class MachineOffer(Record):
     )
 
 
-class KubernetesSettings(Record):
-    """A namespace of a Kubernetes cluster, and what pods have there."""
+class KubernetesSettings(PodSettings):
+    """A namespace of a Kubernetes cluster, what pods have there, and the machines of its nodes."""
 
-    kubeconfig: Path | None = Field(
-        None,
-        description="File of the administrator's, with its certificates and token inside; plug-ins that run"
-        " programs are refused. Absent: the service account of the service's own pod.",
-    )
-    context: str = Field("", description="Context of the kubeconfig; absent: its current one.")
-    namespace: str = Field(
-        description="Where bursts run; it has to be there, and should be for them alone.",
-        pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$",
-    )
     offers: tuple[MachineOffer, ...] = Field(description="Machines for bursts.", min_length=1)
-    image: str = Field("", description="Image in place of the MiniCluster's own.")
-    service_account: str = Field(
-        "", description="Service account of the pods; none of its tokens is mounted."
-    )
-    image_pull_secrets: tuple[str, ...] = Field((), description="Secrets there with which images are pulled.")
-    runtime_class: str = Field("", description="RuntimeClass of the pods.")
-    priority_class: str = Field("", description="PriorityClass of the pods.")
-    job_labels: Texts = Field(default_factory=dict, description="Labels of the Job, such as Kueue's queue.")
-    volumes: dict[str, Volume] = Field(
-        default_factory=dict, description="In place of the MiniCluster's volumes of these names."
-    )
-    existing: tuple[str, ...] = Field(
-        (), description="Claims, ConfigMaps and Secrets of MiniClusters that are there as well, by name."
-    )
 
     def model_post_init(self, _context: Any) -> None:
         """Raise ValueError where two machines have one name."""

@@ -1,0 +1,5 @@
+"""Bursts on nodes that a cloud makes for them in a Kubernetes cluster that is there.
+
+`pools` is what a cloud brings, `settings` what an administrator writes for all of them, `provider` makes the
+nodes first and then the pods on them, `access` is how the API server is reached by a cloud's credentials.
+"""
