@@ -142,9 +142,9 @@ class RehearsedCloud:
     groups: list[CloudGroup] = field(default_factory=list)
     machines: list[CloudMachine] = field(default_factory=list)
     started: Callable[[CloudMachine], None] = lambda _machine: None
-    """Told of each machine that starts: what is sold may really be started."""
+    """Called with each machine that starts: what is sold may really be started."""
     ended: Callable[[CloudMachine], None] = lambda _machine: None
-    """Told of each machine whose end is decided; its `ended` says when."""
+    """Called with each machine whose end is decided; its `ended` says when."""
 
     def order(self, call: str, *faults: CloudFault, after: float = 0.0) -> None:
         """Have the next calls of a name meet faults, one each."""
