@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date  # noqa: TC003 - pydantic reads the annotations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import Field
 
@@ -32,6 +32,9 @@ class PricedMachine(Record):
     ready_seconds: float = Field(180.0, description="How long it takes until its nodes can join.", ge=0)
 
 
+Priced = TypeVar("Priced", bound=PricedMachine)
+
+
 def offers(provider: str, machines: Sequence[PricedMachine], fee: int = 0) -> tuple[Offer, ...]:
     """Return what plans choose from: each machine, and once more as a spot machine if that has a price.
 
@@ -55,7 +58,9 @@ def twice(machines: Sequence[PricedMachine]) -> str:
     return f"machines: {', '.join(found)} is there twice; each type of machine has one row" if found else ""
 
 
-def chosen(provider: str, machines: Sequence[PricedMachine], name: str, nodes: int) -> PricedMachine:
+def chosen(
+    provider: str, machines: Sequence[Priced], name: str, nodes: int, *, is_spot: bool = False
+) -> Priced:
     """Return a machine of the table. Raises CallInvalid where it has none of the name, or not so many."""
     found = next((each for each in machines if each.machine == name), None)
     if found is None:
@@ -63,4 +68,6 @@ def chosen(provider: str, machines: Sequence[PricedMachine], name: str, nodes: i
         raise CallInvalid(f"provider {provider} has no machine {name!r}, but {names}")
     if nodes > found.most:
         raise CallInvalid(f"{nodes} nodes of {name}: at most {found.most} are offered")
+    if is_spot and not found.spot_price:
+        raise CallInvalid(f"{name} has no spotPrice: it is not offered as a spot machine")
     return found

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from burst.planning.records import Offer
     from burst.providers.provider import WantedBurst
 
+_SUFFIX = "-nodes"
+
 
 class NodePools(Protocol):
     """The pools of one cluster. Each call raises ProviderError.
@@ -60,4 +62,9 @@ class NodePools(Protocol):
 
 def pool_key(kind: str, label: str, nodes: int) -> ResourceKey:
     """Return the key of a burst's pool; its name is another one than that of the pods."""
-    return ResourceKey(kind, f"{PREFIX}{label}-nodes", nodes)
+    return ResourceKey(kind, f"{PREFIX}{label}{_SUFFIX}", nodes)
+
+
+def label_in(name: str) -> str:
+    """Return the burst's label in the name of its pool."""
+    return name.removeprefix(PREFIX).removesuffix(_SUFFIX)

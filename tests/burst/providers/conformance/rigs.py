@@ -38,6 +38,9 @@ class Rig(Protocol):
     def others(self) -> int:
         """Return how many things of somebody else's are there."""
 
+    def close(self) -> None:
+        """End what it has begun."""
+
 
 class MemoryRig:
     """The provider in memory, with a clock that is moved by hand."""
@@ -57,6 +60,9 @@ class MemoryRig:
 
     def others(self) -> int:
         return sum(each.installation == "elsewhere" for each in self.cloud.there())
+
+    def close(self) -> None:
+        """Nothing is begun."""
 
 
 class KubernetesRig:
@@ -96,3 +102,6 @@ class KubernetesRig:
             and LABEL_OWNER not in each["metadata"].get("labels", {})
             for each in found
         )
+
+    def close(self) -> None:
+        """The cluster is a fixture's."""

@@ -10,6 +10,7 @@ import pytest
 from burst.errors import NameTaken
 from burst.lifecycle.records import PREFIX, ResourcePhase
 from burst.providers.provider import WantedBurst
+from tests.burst.providers.conformance.eks_rig import EksRig
 from tests.burst.providers.conformance.rigs import MemoryRig
 from tests.burst.providers.local.local_rig import LocalRig
 
@@ -23,12 +24,14 @@ LABEL = "62dgmfw4gk"
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
-@pytest.fixture(params=[MemoryRig, LocalRig], ids=["memory", "local"])
+RIGS = {"memory": MemoryRig, "local": LocalRig, "eks": EksRig}
+
+
+@pytest.fixture(params=RIGS)
 def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
-    made: Rig = request.param()
+    made: Rig = RIGS[request.param]()
     yield made
-    if isinstance(made, LocalRig):
-        made.close()
+    made.close()
 
 
 def wanted(rig: Rig, label: str = LABEL, nodes: int = 2, installation: str = "here") -> WantedBurst:

@@ -1,0 +1,130 @@
+"""What is wrong with an account and a cluster before a burst is made there: nothing is written.
+
+What the credentials may not read is passed over, but for the cluster itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from burst.errors import AccessDenied, CallInvalid, ProviderError
+from burst.providers.eks.clients import refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from burst.providers.eks.clients import AwsClients
+    from burst.providers.eks.settings import EksSettings
+
+MIN_FREE_ADDRESSES = 16
+"""Of all subnets together: a node takes one, and some for its pods."""
+GROUPS_QUOTA = "L-6D54EA21"
+"""The code of how many managed node groups a cluster may have."""
+RIGHTS = (
+    "ec2:DescribeInstances",
+    "ec2:DescribeSubnets",
+    "eks:CreateNodegroup",
+    "eks:DeleteNodegroup",
+    "eks:DescribeCluster",
+    "eks:DescribeNodegroup",
+    "eks:ListNodegroups",
+    "eks:TagResource",
+    "iam:CreateServiceLinkedRole",
+    "iam:GetRole",
+    "iam:PassRole",
+    "servicequotas:GetServiceQuota",
+)
+"""All that is used of AWS, `iam:CreateServiceLinkedRole` by EKS itself for an account's first node group."""
+
+
+def problems(settings: EksSettings, clients: AwsClients, location: str) -> list[str]:
+    """Return every problem in words."""
+    try:
+        with refused(location):
+            cluster = clients.client("eks").describe_cluster(name=settings.cluster)["cluster"]
+    except CallInvalid:
+        return [f"{location}: there is no cluster {settings.cluster} in {settings.region}"]
+    except ProviderError as error:
+        return [str(error)]
+    checks: Sequence[Callable[[], Iterator[str]]] = (
+        lambda: _status(cluster),
+        lambda: _listings(settings, clients),
+        lambda: _subnets(settings, clients, cluster),
+        lambda: _role(settings, clients),
+        lambda: _quota(settings, clients),
+    )
+    return [f"{location}: {problem}" for each in checks for problem in each()]
+
+
+def _status(cluster: dict[str, Any]) -> Iterator[str]:
+    if cluster["status"] not in ("ACTIVE", "UPDATING"):
+        yield f"cluster {cluster['name']} is {cluster['status']}; right would be ACTIVE"
+    for each in (cluster.get("health") or {}).get("issues") or ():
+        yield f"cluster {cluster['name']} is not well: {each.get('message', '')} ({each.get('code', '')})"
+
+
+def _listings(settings: EksSettings, clients: AwsClients) -> Iterator[str]:
+    """Yield why what is there could not be listed: without that nothing is ever certain to be gone."""
+    asked: dict[str, Callable[[], object]] = {
+        "eks:ListNodegroups": lambda: clients.client("eks").list_nodegroups(
+            clusterName=settings.cluster, maxResults=1
+        ),
+        "ec2:DescribeInstances": lambda: clients.client("ec2").describe_instances(MaxResults=5),
+    }
+    for right, ask in asked.items():
+        try:
+            with refused(right):
+                ask()
+        except AccessDenied as error:
+            yield f"what is there cannot be listed: {error}"
+        except ProviderError as error:
+            yield str(error)
+
+
+def _subnets(settings: EksSettings, clients: AwsClients, cluster: dict[str, Any]) -> Iterator[str]:
+    try:
+        with refused("subnets"):
+            found = clients.client("ec2").describe_subnets(SubnetIds=list(settings.subnets))["Subnets"]
+    except CallInvalid as error:
+        yield str(error)
+        return
+    except ProviderError:
+        return
+    network = (cluster.get("resourcesVpcConfig") or {}).get("vpcId", "")
+    if others := [each["SubnetId"] for each in found if network and each["VpcId"] != network]:
+        yield f"subnets {', '.join(others)} are not in {network}, the VPC of cluster {settings.cluster}"
+    free = sum(each["AvailableIpAddressCount"] for each in found)
+    if free < MIN_FREE_ADDRESSES:
+        names = ", ".join(settings.subnets)
+        yield f"subnets {names} have {free} free addresses; right would be {MIN_FREE_ADDRESSES} or more"
+
+
+def _role(settings: EksSettings, clients: AwsClients) -> Iterator[str]:
+    name = settings.node_role.rpartition("/")[2]
+    try:
+        with refused("nodeRole"):
+            clients.client("iam").get_role(RoleName=name)
+    except CallInvalid:
+        yield f"there is no role {name} (nodeRole) in account {settings.account}"
+    except ProviderError:
+        return
+
+
+def _quota(settings: EksSettings, clients: AwsClients) -> Iterator[str]:
+    """Yield that a cluster may have no more node groups; not everybody may read quotas."""
+    try:
+        with refused("quota"):
+            asked = clients.client("service-quotas").get_service_quota(
+                ServiceCode="eks", QuotaCode=GROUPS_QUOTA
+            )
+            listing = clients.client("eks").get_paginator("list_nodegroups")
+            pages = listing.paginate(clusterName=settings.cluster)
+            names = [each for page in pages for each in page["nodegroups"]]
+    except ProviderError:
+        return
+    most = int(asked["Quota"]["Value"])
+    if len(names) >= most:
+        yield (
+            f"cluster {settings.cluster} has {len(names)} node groups, and may have {most}: ask AWS for a"
+            f" higher quota ({GROUPS_QUOTA})"
+        )

@@ -1,0 +1,91 @@
+"""An account with a rehearsed cluster of EKS, and providers that use it by AWS's own client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from burst.planning import money
+from burst.providers.eks.clients import AwsClients
+from burst.providers.eks.groups import EksGroups
+from burst.providers.eks.settings import EksSettings
+from burst.providers.memory import MemoryCloud
+from burst.providers.node_pools.provider import NodePoolProvider
+from burst.rehearsal.aws_queries import AwsQueries
+from burst.rehearsal.cloud import RehearsedCloud
+from burst.rehearsal.eks import RehearsedEks
+from burst.rehearsal.pods import RehearsedPods
+from burst.rehearsal.server import CloudServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from burst.providers.cloud_machines import PricedMachine
+    from burst.providers.provider import BurstProvider
+
+KEY, SECRET = "AKIAREHEARSED", "known-to-rehearsals-alone"
+NAMESPACE = "bursts"
+
+
+def cloud(now: Callable[[], float], machines: Sequence[PricedMachine]) -> RehearsedCloud:
+    """Return a cloud that sells what a price table has."""
+    spot = {each.machine: money.amount(each.spot_price) for each in machines if each.spot_price}
+    return RehearsedCloud(now, {each.machine: money.amount(each.price) for each in machines}, spot)
+
+
+class EksAccount:
+    """Answers as AWS does, until it is left."""
+
+    def __init__(self, found: RehearsedCloud, folder: Path, cluster: str = "far") -> None:
+        """`folder` is a private one, for the file with credentials."""
+        self.cloud = found
+        self.eks = RehearsedEks(found, cluster)
+        self.queries = AwsQueries(self.eks)
+        self.credentials = folder / "aws-credentials"
+        self.server = CloudServer([*self.eks.routes(), *self.queries.routes()], self.eks.unknown)
+
+    def __enter__(self) -> Self:
+        self.credentials.touch(0o600)
+        text = f"[default]\naws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n"
+        self.credentials.write_text(text)
+        self.credentials.chmod(0o400)
+        self.server.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.server.__exit__(kind, error, trace)
+        self.credentials.unlink()
+
+    def settings(self, machines: Sequence[PricedMachine], **more: object) -> EksSettings:
+        """Return the settings that an administrator has for this account."""
+        rows = [each.model_dump(by_alias=True, exclude_unset=True) for each in machines]
+        return EksSettings.model_validate(
+            {
+                "region": self.eks.region,
+                "cluster": self.eks.cluster,
+                "nodeRole": f"arn:aws:iam::{self.eks.account}:role/burst-nodes",
+                "subnets": list(self.queries.subnets),
+                "namespace": NAMESPACE,
+                "credentialsFile": str(self.credentials),
+                "machines": rows,
+                **more,
+            }
+        )
+
+    def groups(self, settings: EksSettings, name: str = "eks") -> EksGroups:
+        """Return the node groups of this account as a provider has them."""
+        clients = AwsClients(settings.region, settings.credentials_file, settings.profile, self.server.url)
+        return EksGroups(name, settings, clients)
+
+    def provider(
+        self, machines: Sequence[PricedMachine], name: str = "eks", pods: BurstProvider | None = None
+    ) -> NodePoolProvider:
+        """Return a provider whose pods are in memory, or others."""
+        pods = pods or RehearsedPods(MemoryCloud(self.cloud.now))
+        return NodePoolProvider(self.groups(self.settings(machines), name), pods)
