@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from minicluster.document import MiniCluster
@@ -35,6 +36,21 @@ class LeadHost(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class MachineRoute:
+    """How machines that are no pods get the certificate: from the API of the lead, by tokens good once."""
+
+    address: str
+    """The host name or IP address of the lead's API."""
+    port: int
+    name: str
+    """By which its TLS shows the lead's own certificate."""
+    fingerprint: str
+    """The SHA-256 of that certificate in DER, in hex."""
+    token: Callable[[str, int, float], str] = field(repr=False)
+    """Returns the token of a burst's machine: of its label, number and end in seconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
 class JoinSettings:
     """A MiniCluster, and how its lead's broker is reached from where a burst's brokers run."""
 
@@ -55,3 +71,5 @@ class JoinSettings:
     """Of a MiniCluster on this machine: where its brokers' files are."""
     route: LeadRoute | LeadHost | None = None
     """How the lead's side of a tunnel reaches the lead. None: brokers reach its address, without a tunnel."""
+    machines: MachineRoute | None = None
+    """How machines that are no pods get the certificate; None: they cannot."""

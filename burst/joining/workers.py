@@ -75,13 +75,9 @@ def worker_objects(
 
     Raises CallInvalid where there can be none, with every problem in words.
     """
-    seconds = int(wanted.until - now)
-    if seconds < 1:
-        raise CallInvalid(f"burst {wanted.label} was to end {-seconds} s ago")
     if join.route is not None:
         join = replace(join, address=tunnel.relay_address(wanted.label, settings.namespace))
-    request = WorkerRequest(name_of(wanted.label), wanted.nodes, seconds)
-    cluster = worker_document(join, request, settings)
+    cluster = worker_document(join, _request(wanted, now), settings)
     site = Site(namespace=settings.namespace, image_volumes=settings.image_volumes)
     made = {each["kind"]: each for each in _planned(cluster, site, now) if each["kind"] in _KINDS}
     made["NetworkPolicy"] = _closed(made["NetworkPolicy"])
@@ -96,6 +92,19 @@ def worker_objects(
     return secret, tunnel.with_program(config), tunnel.for_all_pods(policy), *relaying, job
 
 
+def follower_files(
+    join: JoinSettings, wanted: WantedBurst, settings: WorkerSettings, now: float
+) -> dict[str, str]:
+    """Return the texts that a follower reads, by their names: those of the ConfigMap, without its zips.
+
+    Raises CallInvalid where there can be none, with every problem in words.
+    """
+    cluster = worker_document(join, _request(wanted, now), settings)
+    planned = _planned(cluster, Site(namespace=settings.namespace), now)
+    data: dict[str, str] = next(each["data"] for each in planned if each["kind"] == "ConfigMap")
+    return data
+
+
 def owned_by(item: KubeObject, uid: str) -> KubeObject:
     """Return an object that hangs on the anchor of this uid.
 
@@ -104,6 +113,14 @@ def owned_by(item: KubeObject, uid: str) -> KubeObject:
     name = item["metadata"]["labels"][LABEL_INSTANCE]
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid}
     return {**item, "metadata": {**item["metadata"], "ownerReferences": [owner]}}
+
+
+def _request(wanted: WantedBurst, now: float) -> WorkerRequest:
+    """Return the brokers that are wanted. Raises CallInvalid where their time is over."""
+    seconds = int(wanted.until - now)
+    if seconds < 1:
+        raise CallInvalid(f"burst {wanted.label} was to end {-seconds} s ago")
+    return WorkerRequest(name_of(wanted.label), wanted.nodes, seconds)
 
 
 def _planned(cluster: MiniCluster, site: Site, now: float) -> tuple[KubeObject, ...]:

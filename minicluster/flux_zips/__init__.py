@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from minicluster.flux_zips.rooms import LEAD, SCHEDULER
+from minicluster.flux_zips.rooms import FENCE, LEAD, SCHEDULER
 from minicluster.lead_server import extensions
 
 if TYPE_CHECKING:
@@ -67,6 +67,12 @@ def pack() -> bytes:
     """Return the lead's zip: the same bytes for the same sources and extensions."""
     listed = "".join(f"{name}\n" for name in extensions.named())
     return _zipped(LEAD, {**_sources(LEAD), **_extensions()}, {EXTENSIONS: listed})
+
+
+@cache
+def pack_fence() -> bytes:
+    """Return the part of the lead's zip that followers need: the same bytes for the same sources."""
+    return _zipped(FENCE, _sources(FENCE), {})
 
 
 @cache

@@ -49,6 +49,13 @@ LEAD = Zip(
 Extensions add files, see `lead_server.extensions`.
 """
 
+FENCE = Zip(
+    LEAD.name,
+    LEAD.floor,
+    ("broker_config.formats", "minicluster.broker_link", "minicluster.fence"),
+)
+"""The part of it that followers need, where there is little room: with their fences."""
+
 SCHEDULER = Zip(
     "flux_scheduler.zip",
     (3, 10),
