@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from burst.planning import money
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 class CloudFault(Enum):
@@ -68,10 +68,18 @@ class CloudMachine:
     is_spot: bool = False
     ended: float | None = None
     """When it is gone, which may be later than now."""
+    deleted: float | None = None
+    """When the deletion of this machine alone began."""
+    fails: float | None = None
+    """When that deletion fails."""
 
     def is_there(self, now: float) -> bool:
         """Return whether it is there, and costs money."""
         return self.started <= now and (self.ended is None or now < self.ended)
+
+    def is_going(self, now: float) -> bool:
+        """Return whether it is being deleted by itself, and does not lie about it."""
+        return self.deleted is not None and (self.fails is None or now < self.fails)
 
 
 @dataclass(slots=True)
@@ -195,8 +203,12 @@ class RehearsedCloud:
         is_spot: bool = False,
         fault: CloudFault | None = None,
         detail: Mapping[str, object] | None = None,
+        names: Sequence[str] = (),
     ) -> CloudGroup:
-        """Make a group with its machines. Raises CloudCapacityError: then nothing is made."""
+        """Make a group with its machines, by these names or numbered ones.
+
+        Raises CloudCapacityError: then nothing is made.
+        """
         taken = self.there()
         if self.quota is not None and len(taken) + size > self.quota:
             raise CloudCapacityError(f"{len(taken)} machines of {self.quota} are used, {size} are asked for")
@@ -214,8 +226,9 @@ class RehearsedCloud:
             group.problem = "its machines never became ready"
         self.groups.append(group)
         price = (self.spot_prices if is_spot else self.prices)[kind]
-        for number in range(count):
-            machine = CloudMachine(f"{name}-{number}", name, kind, price, now, dict(labels), is_spot)
+        called = names or [f"{name}-{number}" for number in range(size)]
+        for each in called[:count]:
+            machine = CloudMachine(each, name, kind, price, now, dict(labels), is_spot)
             self.machines.append(machine)
             self.started(machine)
         return group
@@ -232,6 +245,21 @@ class RehearsedCloud:
         takes = HOUR if fault is CloudFault.HANGS else self.going
         group.gone = now if fault is CloudFault.LIES else now + takes
         self._end(self._of(group), now + (HOUR if fault is CloudFault.LIES else takes))
+
+    def delete_machine(self, machine: CloudMachine, fault: CloudFault | None = None) -> float:
+        """Begin to delete one machine; return when the cloud reports that as done, or as failed."""
+        now = self.now()
+        if machine.is_going(now) and machine.ended is not None:
+            return machine.ended
+        if fault is CloudFault.LIES:
+            self._end([machine], now + HOUR)
+            return now
+        machine.deleted = now
+        machine.fails = now + self.going if fault is CloudFault.FAILS else None
+        if machine.fails is not None:
+            return machine.fails
+        self._end([machine], now + (HOUR if fault is CloudFault.HANGS else self.going))
+        return machine.ended or now
 
     def end(self, machines: Iterable[CloudMachine], at: float | None = None) -> None:
         """End machines at a time, now by default: as spot ones are taken, or those whose time is over."""
