@@ -1,7 +1,7 @@
 """A Compute Engine that is none: instances of one region over a RehearsedCloud, in the words of its REST API.
 
-Calls and faults have names such as `compute.regionInstances.bulkInsert`. There are no disks and networks, and no
-other instances than those of bulk inserts and node pools.
+Calls and faults have names such as `compute.regionInstances.bulkInsert`. There are no disks and networks,
+and no other instances than those of bulk inserts and node pools.
 """
 
 from __future__ import annotations

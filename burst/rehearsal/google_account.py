@@ -6,6 +6,7 @@ The key of its service account is a real one, and the token service checks what 
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import secrets
 from dataclasses import dataclass, field
@@ -59,6 +60,12 @@ def fault_answer(order: FaultOrder | None, call: str) -> CloudAnswer | None:
             return None
 
 
+@functools.cache
+def _key() -> rsa.RSAPrivateKey:
+    """Return the key of all accounts of this process: to make one takes a while."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
 @dataclass
 class FakeGoogleAccount:
     """One project with one service account."""
@@ -70,9 +77,7 @@ class FakeGoogleAccount:
     """Whether its key has been deleted: there are no new tokens, and the old ones are refused."""
     tokens: dict[str, float] = field(default_factory=dict)
     """Until when each is good."""
-    _key: rsa.RSAPrivateKey = field(
-        default_factory=lambda: rsa.generate_private_key(public_exponent=65537, key_size=2048), repr=False
-    )
+    _key: rsa.RSAPrivateKey = field(default_factory=_key, repr=False)
 
     def write_key(self, path: Path, url: str) -> Path:
         """Write the file of a service account whose tokens are got from a server; return its path."""

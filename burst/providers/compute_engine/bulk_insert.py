@@ -41,7 +41,7 @@ def bulk_insert(
     metadata: Mapping[str, str],
     now: float,
 ) -> dict[str, Any]:
-    """Return the resource of the request, without a policy for zones. Raises CallInvalid if it is too late."""
+    """Return the resource of the request, without a policy for zones. Raises CallInvalid if it is late."""
     seconds = math.ceil(wanted.until - now)
     if seconds < 1:
         raise CallInvalid(f"burst {wanted.label} was to end {-seconds} s ago")

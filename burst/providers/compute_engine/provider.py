@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from burst.errors import CallInvalid, NameTaken, ProviderError
+from burst.errors import NameTaken, ProviderError
 from burst.joining.workers import LABEL_BURST, LABEL_OWNER, name_of
 from burst.lifecycle.records import ResourceKey
 from burst.providers import cloud_machines
@@ -14,6 +14,7 @@ from burst.providers.compute_engine.bulk_insert import bulk_insert, location_pol
 from burst.providers.google import instances
 from burst.providers.google.api_errors import ABSENT, operation_error, translated
 from burst.providers.google.credentials import TIMEOUT, GoogleAccount
+from burst.providers.google.settings import chosen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -131,7 +132,7 @@ class ComputeEngineProvider:
         return reports.owned(found, installation)
 
     def _machine(self, wanted: WantedBurst) -> GoogleMachine:
-        return cloud_machines.chosen(self.name, self._settings.machines, wanted)
+        return chosen(self.name, self._settings.machines, wanted)
 
     def _of_burst(self, clients: GoogleClients, wanted: WantedBurst) -> list[ListedInstance]:
         labels = {LABEL_BURST: wanted.label, LABEL_OWNER: wanted.installation}

@@ -36,13 +36,13 @@ class ComputeEngineSettings(GoogleProject):
     network: str = Field("default", description="Name of the VPC network.", pattern=NAME)
     subnetwork: str = Field(
         "",
-        description="Name of the subnetwork; of a shared VPC with"
-        " `projects/PROJECT/regions/REGION/subnetworks/` before it. Absent: the network's own of the region.",
+        description="Name of the subnetwork; of a shared VPC with `projects/PROJECT/regions/"
+        "REGION/subnetworks/` before it. Absent: the network's own.",
         pattern=rf"^$|{SUBNETWORK}",
     )
     external_address: bool = Field(
         False,
-        description="Whether each has an external IPv4 address, which costs; without one Cloud NAT is needed.",
+        description="Whether each has an external IPv4 address, which costs; else Cloud NAT is needed.",
     )
     tags: tuple[Tag, ...] = Field((), description="Network tags, by which firewall rules apply to them.")
     instance_service_account: str = Field(

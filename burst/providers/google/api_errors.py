@@ -25,7 +25,7 @@ def translated(error: Exception, location: str) -> ProviderError:
     """Return the error for one that a client raised."""
     if isinstance(error, ProviderError):
         return error
-    kind, text = type(error).__module__, f"{location}: {_URL.sub('', str(error))}"
+    kind, text = type(error).__module__, f"{location}: {_URL.sub('', str(getattr(error, 'message', error)))}"
     if isinstance(code := getattr(error, "code", None), int):
         return _refusal(error, code, text)
     if kind.startswith("google.auth"):

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 from pathlib import Path  # noqa: TC003 - pydantic reads the annotations
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
+from burst.errors import CallInvalid
+from burst.providers import cloud_machines
 from burst.providers.cloud_machines import PricedMachine
 from minicluster.document.record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from burst.providers.provider import WantedBurst
 
 NAME = r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"
 """Of what Google's services name: RFC 1035."""
@@ -46,6 +53,15 @@ class GoogleMachine(PricedMachine):
         description="Type of its GPUs, such as `nvidia-tesla-t4`, where they are attached to the machine"
         " (N1); absent: those that its type has.",
     )
+
+
+def chosen(provider: str, machines: Sequence[GoogleMachine], wanted: WantedBurst) -> GoogleMachine:
+    """Return the machine that a burst is to have. Raises CallInvalid where the table has none such."""
+    found = cloud_machines.chosen(provider, machines, wanted.machine, wanted.nodes)
+    assert isinstance(found, GoogleMachine)  # noqa: S101 - as all of the table
+    if wanted.spot and not found.spot_price:
+        raise CallInvalid(f"provider {provider} has no price of {found.machine} as a spot machine")
+    return found
 
 
 class GoogleProject(Record):

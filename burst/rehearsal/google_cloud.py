@@ -1,0 +1,45 @@
+"""All rehearsed services of Google behind one address, with the file of a service account for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from burst.rehearsal.compute_engine import FakeComputeEngine
+from burst.rehearsal.google_account import PROJECT, FakeGoogleAccount, google_server
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+    from burst.rehearsal.cloud import RehearsedCloud
+
+
+class RehearsedGoogle:
+    """One project over one RehearsedCloud; it serves until it is left."""
+
+    def __init__(self, cloud: RehearsedCloud, folder: Path, *, page_size: int = 500) -> None:
+        """The file of the service account is written into a folder, which is private."""
+        self.cloud = cloud
+        self.account = FakeGoogleAccount(cloud.now)
+        self.compute = FakeComputeEngine(cloud, self.account, page_size=page_size)
+        routes = [*self.account.routes(), *self.compute.routes()]
+        self._server = google_server(routes)
+        self._key = self.account.write_key(folder / "service-account.json", self._server.url)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What a provider's settings need in order to use it instead of Google."""
+        return {"project": PROJECT, "credentialsFile": str(self._key), "endpoint": self._server.url}
+
+    def __enter__(self) -> Self:
+        self._server.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.__exit__(kind, error, trace)

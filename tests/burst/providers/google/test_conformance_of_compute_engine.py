@@ -1,0 +1,20 @@
+"""What every provider does alike, by Google's client for Compute Engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.burst.providers.kubernetes.test_conformance_of_fake import CASES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.burst.providers.conformance.rigs import Rig
+    from tests.burst.providers.google.rigs import ComputeEngineRig
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_on_compute_engine(engine: ComputeEngineRig, case: Callable[[Rig], None]) -> None:
+    case(engine)
