@@ -9,6 +9,8 @@ BurstError
 ├── LeaseLost           another process advances bursts now
 ├── LeadAway            a MiniCluster's lead does not answer
 │   └── ClusterGone     and never will, as the MiniCluster is gone
+├── StandInRefused      no job here can stand in for one that runs elsewhere
+├── SpoolRefused        what a job elsewhere wrote is not taken
 └── ProviderError       a provider refused, or failed
     ├── RetryLater      for now: the same call may succeed after some time
     ├── NoCapacity      there are no machines of this kind
@@ -66,6 +68,14 @@ class LeadAway(BurstError):  # noqa: N818 - named for the state it reports
 
 class ClusterGone(LeadAway):
     """The MiniCluster is not there any more."""
+
+
+class StandInRefused(BurstError):  # noqa: N818 - named for what happened
+    """A job starts here or has ended, must not run twice, or the lead runs no jobs without resources."""
+
+
+class SpoolRefused(BurstError):  # noqa: N818 - named for what happened
+    """What a job elsewhere wrote is not taken here: it is too large, or its stand-in has ended."""
 
 
 class ProviderError(BurstError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,3 +37,48 @@ class BurstLead(Protocol):
 
     async def restart(self, jobs: Iterable[int]) -> None:
         """Have running jobs begin anew elsewhere, none of them twice."""
+
+
+class StandIn(NamedTuple):
+    """The job that has the place of one that runs in an instance of its own."""
+
+    job: int
+    is_running: bool
+    """Its original will never run any more: only then is the job submitted elsewhere. Stays true."""
+    is_over: bool
+    """It has ended here: it is done, was killed, or was canceled."""
+    is_canceled: bool
+    """Somebody canceled it, or its original while it took its place: the job elsewhere is to be canceled."""
+    received: Mapping[str, int]
+    """Bytes that its spool has of "stdout", "stderr" and "results"; none of a stream that has not begun."""
+
+
+class StandInLead(Protocol):
+    """A lead as isolated bursts ask it, by a burst's label. Its methods raise LeadAway."""
+
+    async def stand_in(self, label: str, job: int) -> None:
+        """Have a stand-in take a pending job's place: one, however often it is asked.
+
+        One that was killed before `finish` gets a successor, which has its place and prints from the start.
+        Raises StandInRefused, and then the job is as it was.
+        """
+
+    async def standing(self, label: str) -> StandIn | None:
+        """Return the latest stand-in of a burst; None: there is none. One that is done loses its spool."""
+
+    async def write(self, label: str, stream: str, offset: int, data: bytes) -> int:
+        """Append to a stream ("stdout", "stderr", "results") what begins at a byte; return what it has then.
+
+        Bytes that are there already are left out. Behind a gap nothing is written: go on from the number
+        that is returned. Raises SpoolRefused for good; a full disk is LeadAway.
+        """
+
+    async def finish(self, label: str, status: int, digest: str, note: str) -> None:
+        """Let the stand-in end: with the wait status of the job elsewhere, once it has delivered all.
+
+        `digest` is the SHA-256 of the results in hex (empty: there are none). `note` is said on its stderr.
+        Raises SpoolRefused.
+        """
+
+    async def jobspec(self, job: int) -> Mapping[str, Any]:
+        """Return a job's jobspec as it was submitted, with its environment."""
