@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import tomli_w
 
-from broker_config import burst_queues, own_toml
+from broker_config import burst_queues, bypass, own_toml
 from broker_config.errors import SettingsError
 from broker_config.formats import host_ranges, hostlist
 from broker_config.settings import FLUXION_POLICIES, BrokerSettings, NetworkSettings, RunMode
@@ -41,7 +41,7 @@ def render(settings: BrokerSettings) -> str:
         return _with_lead_api(settings, own_text)
     if not own_text.tables:
         return tomli_w.dumps(tables(settings))
-    kept = burst_queues.kept_local(settings, own_text.tables)
+    kept = bypass.kept(settings, burst_queues.kept_local(settings, own_text.tables))
     # Lists are not indented: a text of many brackets would grow much.
     return tomli_w.dumps(_merged(tables(settings), kept), indent=0)
 
@@ -93,7 +93,8 @@ def tables(settings: BrokerSettings) -> TomlTable:
         ours["flux-scheduler"] = scheduler.in_flux
     if scheduler.settings:
         ours["scheduler-settings"] = {key: _value(key, it) for key, it in scheduler.settings.items()}
-    return _merged({**result, "minicluster": ours | _modules(settings)}, burst_queues.tables(settings))
+    of_bursts = {**burst_queues.tables(settings), **bypass.tables(settings)}
+    return _merged({**result, "minicluster": ours | _modules(settings)}, of_bursts)
 
 
 def _modules(settings: BrokerSettings) -> TomlTable:

@@ -158,6 +158,8 @@ class BurstingSettings:
     """Whether a service makes bursts, and jobs that ask for one are routed to them at submission."""
     gives_certificate: bool = False
     """Whether that service gets the CURVE certificate from the lead API, by which its brokers join."""
+    isolated: bool = False
+    """Whether jobs run in instances of their own elsewhere, and others, without resources, stand in here."""
 
     @property
     def joins(self) -> bool:

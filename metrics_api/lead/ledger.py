@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 RESIZED = "resource-update"
 EVENTS = ("submit", "priority", "alloc", RESIZED, "free", "clean", "invalidate", "jobspec-update")
 """The events that change anything here."""
+_FLAGS, _BYPASS = "set-flags", "alloc-bypass"
 _UPDATES = "attributes.system."
 
 
@@ -140,6 +141,8 @@ class Ledger:
         self._group_of = group_of
         self._pending = PendingJobs()
         self._running: dict[int, AllocatedJob] = {}
+        self._bypassing: set[int] = set()
+        """Jobs that bring resources along (`alloc-bypass`): they take nothing that others could have."""
         self.ready = False
         """Whether the history is over."""
         self.doubts = 0
@@ -171,7 +174,10 @@ class Ledger:
         self.changes += 1
 
     def _event(self, jobid: int, name: str, event: JSON, message: JSON) -> None:
-        if name not in EVENTS:
+        if name == _FLAGS and _BYPASS in event["context"]["flags"]:
+            self._forget(jobid)
+            self._bypassing.add(jobid)
+        if name not in EVENTS or (jobid in self._bypassing and name != "clean"):
             return
         self.changes += 1
         context = event.get("context") or {}
@@ -221,6 +227,7 @@ class Ledger:
     def _forget(self, jobid: int) -> None:
         self._pending.take_out(jobid)
         self._running.pop(jobid, None)
+        self._bypassing.discard(jobid)
 
     def pending(self, stopped: Collection[str]) -> tuple[PendingGroup, ...]:
         """Return the groups of pending jobs; those in the `stopped` queues are held."""

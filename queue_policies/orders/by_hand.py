@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from queue_policies.records import RunningJob
 
 
+RIGID = "is not malleable: it was not submitted with user.elastic.malleable=true"
+
+
 def order(resizing: Resizing, job: RunningJob, workers: int, obstacle: str) -> GrowOrder | ShrinkOrder | None:
     """Return the order by which a job gets this number of workers; None: it has that many.
 
@@ -25,7 +28,7 @@ def order(resizing: Resizing, job: RunningJob, workers: int, obstacle: str) -> G
     """
     elastic = job.elastic
     if elastic is None or not elastic.malleable:
-        raise OrderRefused("is not malleable: it was not submitted with user.elastic.malleable=true")
+        raise OrderRefused(RIGID)
     request = cast("NodeRequest", job.request)
     unit = request.size // request.workers
     least, most = elastic.min // unit, elastic.max // unit

@@ -26,6 +26,13 @@ slots = ["burst-0", "burst-1"]
 SPEC = "flux job info {} jobspec | $JSON"
 BURSTABLE = "--setattr=burstable"
 
+BYPASS = """
+[job-manager]
+plugins = [{load = "alloc-bypass.so"}]
+"""
+WITHOUT_RESOURCES = '--setattr=alloc-bypass.R="$(flux R encode -r 0 -c 0 -H mc-0)"'
+ALL = "flux jobs -no '{name} {status_abbrev} {returncode} {nnodes} {ncores} {ranks} {nodelist}'"
+
 BURSTING = (
     Transcript(
         "bursting",
@@ -71,5 +78,44 @@ BURSTING = (
         extra=MANAGED,
         properties={"local": "0-1", "burst": "2-5", "burst-0": "2", "burst-1": "3-5"},
         absent=("burst-0-0", "burst-1-0", "burst-1-1", "burst-1-2"),
+    ),
+    Transcript(
+        "bypass",
+        (
+            ("full", "flux submit -N2 --exclusive --job-name=full sleep 60"),
+            f"flux run {WITHOUT_RESOURCES} sh -c 'echo out; echo err >&2; exit 7'",
+            ("a", f"flux submit {WITHOUT_RESOURCES} --job-name=killed sh -c 'kill -9 $$'"),
+            "flux job wait-event -q -t 20 $a clean; flux job attach $a",
+            "flux job eventlog $a | cut -d' ' -f2-",
+            "flux job info $a R | $JSON",
+            "flux queue stop",
+            "flux resource drain 0 gone",
+            f"flux run {WITHOUT_RESOURCES} --urgency=0 echo stopped, drained and held",
+            ("b", f"flux submit {WITHOUT_RESOURCES} --job-name=long sleep 60"),
+            "flux job wait-event -q -t 20 $b start",
+            "flux resource list -s all -no '{state} {ncores} {nodelist}'",
+            "flux job urgency $b 20",
+            "flux queue start",
+            "flux resource undrain 0",
+            "flux cancel $full; flux job wait-event -q -t 20 $full clean",
+            "flux resource drain 0 again; flux resource drain -no '{state} {reason} {nodelist}'",
+            "flux resource undrain 0",
+            (
+                "c",
+                f"flux submit {WITHOUT_RESOURCES} --dependency=afternotok:$b --job-name=copy echo its copy",
+            ),
+            "flux job info $c eventlog | grep -c bypass",
+            "flux cancel $b; flux job attach $c",
+            f"{ALL} --filter=inactive | sort",
+            "flux submit --setattr=alloc-bypass.R=1 true",
+            "flux submit --setattr=alloc-bypass.R=[] true",
+            "flux submit --setattr=alloc-bypass.R=null true",
+            "flux submit --setattr=alloc-bypass=1 true",
+            "flux submit --setattr=alloc-bypass=[] true",
+            "flux run --setattr=alloc-bypass.x=1 echo scheduled",
+            "flux queue drain",
+        ),
+        fresh=True,
+        extra=BYPASS,
     ),
 )

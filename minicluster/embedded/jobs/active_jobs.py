@@ -18,6 +18,8 @@ class ActiveJobs:
 
     def __init__(self, queues: Iterable[str]) -> None:
         self.by_id: dict[int, ActiveJob] = {}
+        self.bypassing: list[ActiveJob] = []
+        """Those that are to start with the resources that they have brought along."""
         self.stats = JobStats(queues)
 
     def move(self, job: ActiveJob, state: JobState) -> None:

@@ -12,6 +12,7 @@ from broker_config.formats.job_states import JobState
 from broker_config.formats.jobid import f58
 from minicluster.embedded import log
 from minicluster.embedded.errors import RpcError
+from minicluster.embedded.jobs import alloc_bypass
 from minicluster.embedded.jobs.dependencies import Dependencies, DependencyTarget
 from minicluster.embedded.jobs.job import FLAGS, ActiveJob, priority_of
 from queue_policies.nodes.feasibility import infeasible
@@ -59,19 +60,25 @@ class Admission:
         self._commits = commits
         self._lifecycle = lifecycle
         self._validates = _validates_feasibility(parts.config)
+        self._bypasses = alloc_bypass.is_loaded(parts.config)
         self._dependencies = Dependencies(self._target, self._satisfied, self._impossible, parts.call_at)
         lifecycle.on_inactive.append(self._dependencies.ended)
 
     def submit(self, spec: JSON, urgency: int, flags: int) -> int:
         """Check and store a job, and return its id. Raises RpcError."""
         parsed = self._admit(spec, urgency, flags)
+        brought = alloc_bypass.brought(spec) if self._bypasses else None
         now, userid = self._parts.clock(), self._parts.owner
         job = ActiveJob.of(self._parts.ids.next(now), userid, urgency, flags, parsed)
+        if brought is not None:
+            job.bring(brought)
         wanted = self._dependencies.describe(parsed.dependencies)
         self._parts.store.jobs.add(job.id, userid, json.dumps(spec, separators=(",", ":")))
         self._jobs.stats.enter(job, JobState.NEW)
         context = {"userid": userid, "urgency": urgency, "flags": flags, "version": 1}
         job.t_submit = self._log.append(job, "submit", context, jobspec=jobspec.redacted(spec))
+        if brought is not None:
+            self._log.append(job, "set-flags", {"flags": [alloc_bypass.FLAG]})
         for description, satisfied in wanted:
             self._log.append(job, "dependency-add", {"description": description})
             if satisfied:
@@ -147,6 +154,11 @@ class Admission:
 
     def enqueue(self, job: ActiveJob) -> None:
         """Pass a job to the scheduler, unless it is held or its queue is stopped."""
+        if job.brought is not None:
+            if job.state == JobState.SCHED:
+                self._jobs.bypassing.append(job)
+                self._commits.schedule()
+            return
         self._parts.scheduler.dequeue(job.id)
         if job.state != JobState.SCHED or not job.priority or not self._parts.queues[job.queue].started:
             return

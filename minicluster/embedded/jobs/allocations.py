@@ -41,6 +41,15 @@ class Allocations:
         self._lifecycle.enter_run(job)
         self._set_timer(job)
 
+    def bypass(self, job: ActiveJob) -> None:
+        """Move a job from SCHED to RUN with the resources that it has brought along."""
+        job.R = job.brought
+        encoded = Encoded(json.dumps(job.R, separators=(",", ":")))
+        self._parts.store.jobs.set_resources(job.id, encoded.text)
+        job.t_run = self._log.append(job, "alloc", {"bypass": True}, R=encoded)
+        self._lifecycle.enter_run(job)
+        self._set_timer(job)
+
     def _allocate(
         self, job: ActiveJob, allocation: Allocation, request: RequestedResources, **times: float
     ) -> tuple[JSON, Encoded]:
@@ -73,6 +82,8 @@ class Allocations:
         self._log.append(job, "resource-update", change)
         self._set_timer(job)
         scheduler = self._parts.scheduler
+        if job.id not in scheduler.running:
+            return
         scheduler.running[job.id] = scheduler.running[job.id]._replace(end=expiration or math.inf)
         scheduler.changed(Happened.CLUSTER)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from broker_config.formats.job_states import JobState
 from minicluster.embedded.jobs.launch_queue import WaitingLaunch
 from queue_policies.orders.records import Begun, GrowOrder, ShrinkOrder
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from minicluster.embedded.jobs.active_jobs import ActiveJobs
     from minicluster.embedded.jobs.allocations import Allocations
     from minicluster.embedded.jobs.commit_loop import CommitLoop
+    from minicluster.embedded.jobs.job import ActiveJob
     from minicluster.embedded.jobs.job_log import JobLog
     from minicluster.embedded.jobs.launch_queue import LaunchQueue
     from minicluster.embedded.jobs.lifecycle import JobLifecycle
@@ -45,6 +47,7 @@ class Decisions:
         self._lifecycle = lifecycle
         self._launches = launches
         self._allocations = allocations
+        self._bypassing = jobs.bypassing
         self._malleable: MalleableJobs | None = None
         self._wake: asyncio.TimerHandle | None = None
         commits.on_turn.append(self._decide)
@@ -57,6 +60,8 @@ class Decisions:
     def _decide(self) -> None:
         if not self.ready:
             return
+        while self._bypassing:
+            self._bypass(self._bypassing.pop(0))
         scheduler = self._parts.scheduler
         for deed in scheduler.decide(self._parts.clock()):
             self._apply(deed)
@@ -76,6 +81,11 @@ class Decisions:
         else:
             self._log.annotate(self._jobs[deed.job], {"sched": {"t_estimate": deed.at}})
 
+    def _bypass(self, job: ActiveJob) -> None:
+        if job.state == JobState.SCHED:  # it may have been canceled
+            self._allocations.bypass(job)
+            self._launches.add(WaitingLaunch(job, None))
+
     def _start(self, begun: Begun) -> None:
         job, request = self._jobs[begun.queued.id], cast("RequestedResources", begun.request)
         credentials = None
@@ -92,10 +102,13 @@ class Decisions:
         nothing to do. Raises OrderRefused.
         """
         from minicluster.malleable.speaker import NOT_YET  # noqa: PLC0415 - seldom needed
+        from queue_policies.errors import OrderRefused  # noqa: PLC0415 - seldom needed
         from queue_policies.orders import by_hand  # noqa: PLC0415 - seldom needed
 
         scheduler = self._parts.scheduler
         obstacle = NOT_YET if self._malleable is None else self._malleable.obstacle(job)
+        if job not in scheduler.running:
+            raise OrderRefused(by_hand.RIGID)
         order = by_hand.order(scheduler.resizing, scheduler.running[job], workers, obstacle)
         if order is None:
             on_end("")

@@ -53,6 +53,8 @@ class ActiveJob:
     t_run: float = 0.0
     t_cleanup: float = 0.0
     t_inactive: float = 0.0
+    brought: dict[str, Any] | None = None
+    """The R with which it starts past the scheduler; None: the scheduler allocates it one."""
     R: dict[str, Any] | None = None
     """R (RFC 20) while it has resources, and after."""
     restored: bool = False
@@ -78,6 +80,10 @@ class ActiveJob:
         cwd = intern(parsed.cwd) if parsed.cwd is not None else None
         asked = (parsed.resources, parsed.duration, intern(parsed.name), parsed.ntasks, parsed.tasks_per)
         return cls(jobid, userid, urgency, flags, *asked, cwd, parsed.queue, parsed.elastic)
+
+    def bring(self, resources: dict[str, Any]) -> None:
+        """Have it start with these resources, of whatever size it is."""
+        self.brought, self.elastic = resources, None
 
     @property
     def result(self) -> JobResult:

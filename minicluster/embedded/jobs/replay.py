@@ -9,6 +9,7 @@ from broker_config.formats import eventlog, jobspec
 from broker_config.formats.errors import JobspecError
 from broker_config.formats.job_states import JobState
 from minicluster.embedded import log
+from minicluster.embedded.jobs import alloc_bypass
 from minicluster.embedded.jobs.job import ActiveJob
 
 if TYPE_CHECKING:
@@ -51,10 +52,13 @@ def _rebuilt(manager: JobManager, row: tuple[int, int, str, str | None]) -> Acti
 def rebuilt(row: tuple[int, int, str, str | None], lines: Iterable[str]) -> ActiveJob:
     """Return a job (id, user, jobspec, R) in the state that its eventlog gives. Raises JobspecError."""
     jobid, userid, text, resources = row
-    job = ActiveJob.of(jobid, userid, 16, 0, jobspec.parse(json.loads(text)))
+    spec = json.loads(text)
+    job = ActiveJob.of(jobid, userid, 16, 0, jobspec.parse(spec))
     job.R = json.loads(resources) if resources else None
     for line in lines:
         entry = eventlog.decode(line)
+        if entry["name"] == "set-flags" and (brought := alloc_bypass.brought(spec)) is not None:
+            job.bring(brought)
         _apply(job, entry["name"], entry["timestamp"], eventlog.context(entry))
     return job
 

@@ -129,6 +129,7 @@ def _bursting(cluster: MiniCluster) -> to.BurstingSettings:
         clusters=document.bursted_clusters(cluster),
         managed=policy is not None,
         gives_certificate=policy is not None and policy.join,
+        isolated=policy is not None and not policy.join,
     )
 
 

@@ -83,6 +83,22 @@ def test_life_of_a_job() -> None:
     assert journal.ledger.doubts == 0
 
 
+def test_job_that_brings_resources_along_demands_nothing() -> None:
+    """As one that stands in for a job elsewhere: it takes none of the nodes, waiting or running."""
+    journal = Journal()
+    journal.submit(1, priority=-1)
+    journal.append(1, "set-flags", flags=["alloc-bypass"])
+    journal.append(1, "priority", priority=16)
+    assert (journal.pending, journal.ledger.pending_jobs) == ((), 0)
+    journal.run(1, "0")
+    assert journal.ledger.running() == ()
+    journal.append(1, "free")
+    journal.append(1, "clean")
+    assert journal.ledger.doubts == 0
+    journal.submit(1)
+    assert len(journal.pending) == 1
+
+
 def test_job_that_is_resized_has_what_the_journal_has_now() -> None:
     journal = Journal()
     journal.submit(1)
