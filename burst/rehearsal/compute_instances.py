@@ -115,7 +115,7 @@ class ComputeInstances:
     def _status(self, machine: CloudMachine) -> str:
         now = self.frontend.cloud.now()
         group = self._group(machine)
-        if machine.is_going(now) or (group is not None and group.is_going(now)):
+        if machine.is_going(now) or (group is not None and group.is_there(now) and group.is_going(now)):
             return "STOPPING"
         return "STAGING" if group is not None and not group.is_ready(now) else "RUNNING"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from burst.rehearsal.compute_engine import FakeComputeEngine
+from burst.rehearsal.gke import FakeGke
 from burst.rehearsal.google_account import PROJECT, FakeGoogleAccount, google_server
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ class RehearsedGoogle:
         self.cloud = cloud
         self.account = FakeGoogleAccount(cloud.now)
         self.compute = FakeComputeEngine(cloud, self.account, page_size=page_size)
-        routes = [*self.account.routes(), *self.compute.routes()]
+        self.gke = FakeGke(cloud, self.account)
+        routes = [*self.account.routes(), *self.compute.routes(), *self.gke.routes()]
         self._server = google_server(routes)
         self._key = self.account.write_key(folder / "service-account.json", self._server.url)
 

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from burst.providers.compute_engine.settings import ComputeEngineSettings
+from burst.providers.google.clients import needed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +27,8 @@ class ComputeEngineKind:
         return ComputeEngineSettings
 
     def open(self, name: str, settings: BaseModel, context: ProviderContext) -> ComputeEngineProvider:
-        """Return a provider. This makes no call."""
+        """Return a provider. This makes no call. Raises CallInvalid where its client is not installed."""
+        needed(name, "compute")
         from burst.joining import machines  # noqa: PLC0415 - only where one is used
         from burst.providers.compute_engine.provider import ComputeEngineProvider  # noqa: PLC0415
 

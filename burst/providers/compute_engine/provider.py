@@ -12,8 +12,9 @@ from burst.providers import cloud_machines
 from burst.providers.compute_engine import operations, preflight, reports
 from burst.providers.compute_engine.bulk_insert import bulk_insert, location_policy, request_id
 from burst.providers.google import instances
-from burst.providers.google.api_errors import ABSENT, operation_error, translated
+from burst.providers.google.api_errors import operation_error
 from burst.providers.google.credentials import TIMEOUT, GoogleAccount
+from burst.providers.google.regions import Region
 from burst.providers.google.settings import chosen
 
 if TYPE_CHECKING:
@@ -78,8 +79,8 @@ class ComputeEngineProvider:
         """Send the order. Raises NoCapacity and AccountLimitReached for one that has failed meanwhile."""
         settings = self._settings
         resource = bulk_insert(settings, machine, wanted, self._boot(wanted), self._now())
-        zones = preflight.region(clients, settings).zones if settings.zones else ()
-        resource["location_policy"] = location_policy(settings, zones)
+        region = Region.read(clients, settings.project, settings.region) if settings.zones else None
+        resource["location_policy"] = location_policy(settings, region.zones if region else ())
         request = {
             "project": settings.project,
             "region": settings.region,
@@ -113,7 +114,7 @@ class ComputeEngineProvider:
         """Begin to delete a burst's instances. Raises the first error, after having tried all."""
         with self._account.visit(self.location) as clients:
             left = [each for each in self._of_burst(clients, wanted) if not each.is_going]
-            errors = [error for each in left if (error := self._delete(clients, each)) is not None]
+            errors = instances.delete(clients, self._settings.project, left, self.location)
             if errors:
                 raise errors[0]
 
@@ -141,15 +142,6 @@ class ComputeEngineProvider:
 
     def _listed(self, clients: GoogleClients, wanted: str) -> Sequence[ListedInstance]:
         return instances.listed(clients, self._settings.project, self._settings.region, wanted)
-
-    def _delete(self, clients: GoogleClients, one: ListedInstance) -> ProviderError | None:
-        """Begin to delete one instance; return why that is not possible now."""
-        request = {"project": self._settings.project, "zone": one.zone, "instance": one.name}
-        try:
-            clients.compute("Instances").delete_unary(request=request, retry=None, timeout=TIMEOUT)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the others are to be deleted
-            return None if getattr(error, "code", 0) == ABSENT else translated(error, self.location)
-        return None
 
     def _console(self, clients: GoogleClients, one: ListedInstance) -> str:
         request = {"project": self._settings.project, "zone": one.zone, "instance": one.name}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from burst.errors import RetryLater
+from burst.errors import ProviderError, RetryLater
+from burst.providers.google.api_errors import ABSENT, translated
 from burst.providers.google.credentials import TIMEOUT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from burst.providers.google.credentials import GoogleClients
 
@@ -75,6 +76,22 @@ def listed(clients: GoogleClients, project: str, region: str, wanted: str) -> Se
             for one in each.instances
         ]
     return found
+
+
+def delete(
+    clients: GoogleClients, project: str, those: Iterable[ListedInstance], location: str
+) -> list[ProviderError]:
+    """Begin to delete instances, each whatever became of the others; return what kept some from it."""
+    errors = []
+    service = clients.compute("Instances")
+    for each in those:
+        request = {"project": project, "zone": each.zone, "instance": each.name}
+        try:
+            service.delete_unary(request=request, retry=None, timeout=TIMEOUT)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others are to be deleted
+            if getattr(error, "code", 0) != ABSENT:
+                errors.append(translated(error, location))
+    return errors
 
 
 def seconds(timestamp: str) -> float:

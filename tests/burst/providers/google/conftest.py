@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.burst.providers.google.rigs import ComputeEngineRig
+from tests.burst.providers.google.rigs import ComputeEngineRig, GkeRig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,5 +16,12 @@ if TYPE_CHECKING:
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[ComputeEngineRig]:
     rig = ComputeEngineRig(tmp_path)
+    yield rig
+    rig.close()
+
+
+@pytest.fixture
+def gke(tmp_path: Path) -> Iterator[GkeRig]:
+    rig = GkeRig(tmp_path)
     yield rig
     rig.close()

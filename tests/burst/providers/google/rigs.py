@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from burst.providers.compute_engine.provider import ComputeEngineProvider
 from burst.providers.compute_engine.settings import ComputeEngineSettings
+from burst.providers.gke.pools import GkeNodePools
+from burst.providers.gke.settings import GkeSettings
+from burst.providers.memory import MemoryCloud
+from burst.providers.node_pools.provider import NodePoolProvider
 from burst.providers.provider import WantedBurst
 from burst.rehearsal.cloud import RehearsedCloud
 from burst.rehearsal.google_cloud import RehearsedGoogle
+from burst.rehearsal.pods import RehearsedPods
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,3 +106,27 @@ class ComputeEngineRig(GoogleRig):
     def occupy(self, key: ResourceKey) -> None:
         """Have somebody else make an instance with the first name."""
         self.cloud.make("zones/us-central1-a", "other", MACHINE, 1, {}, names=[f"{key.name}-0"])
+
+
+class GkeRig(GoogleRig):
+    """The provider `gke` with pods in memory, and its cloud."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any] | None = None, **more: Any) -> None:
+        super().__init__(folder, **more)
+        self.settings = GkeSettings.model_validate(
+            {
+                **self.google.settings,
+                "location": "us-central1-a",
+                "cluster": "far",
+                "namespace": "bursts",
+                "machines": [priced()],
+                **(settings or {}),
+            }
+        )
+        self.pools = GkeNodePools("gke", self.settings, lambda: self.now)
+        self.pods = MemoryCloud(lambda: self.now)
+        self.provider = NodePoolProvider(self.pools, RehearsedPods(self.pods))
+
+    def occupy(self, key: ResourceKey) -> None:
+        """Have somebody else make a node pool with this name."""
+        self.cloud.make(self.google.gke.path, key.name, MACHINE, 1, {})

@@ -1,4 +1,4 @@
-"""What every provider does alike, by Google's client for Compute Engine."""
+"""What every provider does alike, by Google's own clients."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.burst.providers.conformance.rigs import Rig
-    from tests.burst.providers.google.rigs import ComputeEngineRig
+    from tests.burst.providers.google.rigs import ComputeEngineRig, GkeRig
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_on_compute_engine(engine: ComputeEngineRig, case: Callable[[Rig], None]) -> None:
     case(engine)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_on_node_pools_of_gke(gke: GkeRig, case: Callable[[Rig], None]) -> None:
+    case(gke)

@@ -1,0 +1,161 @@
+"""The calls that make, read and delete node pools. Each may be repeated."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from burst.errors import NameTaken, RetryLater
+from burst.joining.workers import LABEL_BURST, LABEL_OWNER
+from burst.providers import cloud_machines
+from burst.providers.gke import preflight, reports
+from burst.providers.gke.node_pool import KIND, cluster_label, node_pool, pool_name
+from burst.providers.google import instances
+from burst.providers.google.api_errors import CONFLICT, or_absent
+from burst.providers.google.credentials import TIMEOUT, GoogleAccount
+from burst.providers.google.instances import LABEL_CLUSTER
+from burst.providers.google.settings import chosen
+from burst.providers.node_pools.access import ClusterEndpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from burst.lifecycle.records import ResourceReport
+    from burst.planning.records import Offer
+    from burst.providers.gke.reports import FoundPool
+    from burst.providers.gke.settings import GkeSettings
+    from burst.providers.google.credentials import GoogleClients
+    from burst.providers.google.instances import ListedInstance
+    from burst.providers.provider import WantedBurst
+
+
+class GkeNodePools:
+    """The node pools of one cluster; see `NodePools`."""
+
+    kind = KIND
+
+    def __init__(self, name: str, settings: GkeSettings, now: Callable[[], float] = time.time) -> None:
+        self.name = name
+        self.location = f"{settings.project}/{settings.location}/{settings.cluster}"
+        self._settings = settings
+        self._now = now
+        self._account = GoogleAccount(name, settings)
+
+    def offers(self) -> Sequence[Offer]:
+        """Return the machines of the price table."""
+        return cloud_machines.offers(self.name, self._settings.machines)
+
+    def create(self, wanted: WantedBurst, _token: str) -> None:
+        """Make a burst's pool, unless it is there: its name is what makes it once."""
+        machine = chosen(self.name, self._settings.machines, wanted)
+        with self._account.visit(self.location) as clients:
+            if self._is_there(clients, wanted):
+                return
+            channel = cluster(clients, self._settings).release_channel.channel
+            wish = node_pool(self._settings, machine, wanted, self._now(), in_channel=bool(channel))
+            request = {"parent": self._settings.path, "node_pool": wish}
+            try:
+                clients.clusters.create_node_pool(request=request, retry=None, timeout=TIMEOUT)
+            except Exception as error:
+                if getattr(error, "code", 0) != CONFLICT or not self._is_there(clients, wanted):
+                    raise
+
+    def get(self, wanted: WantedBurst) -> ResourceReport:
+        """Return the status of a burst's pool, with the machines that Compute Engine lists."""
+        with self._account.visit(self.location) as clients:
+            pool = self._pool(clients, wanted)
+            machines = self._machines(clients, _labels(wanted))
+        return reports.report(wanted, pool, machines)
+
+    def delete(self, wanted: WantedBurst) -> None:
+        """Begin to delete a burst's pool, or machines that have outlived it."""
+        with self._account.visit(self.location) as clients:
+            pool = self._pool(clients, wanted)
+            if pool is None:
+                self._delete_left(clients, wanted)
+            elif pool.is_of(wanted) and pool.status != "STOPPING":
+                request = {"name": f"{self._settings.path}/nodePools/{pool.name}"}
+                call = clients.clusters.delete_node_pool
+                or_absent(lambda: call(request=request, retry=None, timeout=TIMEOUT))
+
+    def owned(self, installation: str) -> Iterable[ResourceReport]:
+        """List all pools, and machines without one, that an installation has made in this cluster."""
+        with self._account.visit(self.location) as clients:
+            request = {"parent": self._settings.path}
+            answer = clients.clusters.list_node_pools(request=request, retry=None, timeout=TIMEOUT)
+            pools = [_read(each) for each in answer.node_pools]
+            machines = self._machines(clients, {LABEL_OWNER: installation})
+        return reports.listed(installation, pools, machines)
+
+    def problems(self) -> Iterable[str]:
+        """Return what is wrong with credentials, rights, cluster, machines and quotas."""
+        return preflight.problems(self._account, self._settings, self.location)
+
+    def endpoint(self) -> ClusterEndpoint:
+        """Return where the API server is. Raises ProviderError."""
+        with self._account.visit(self.location) as clients:
+            found = cluster(clients, self._settings)
+            authority = str(found.master_auth.cluster_ca_certificate)
+            match self._settings.control_plane:
+                case "dns":
+                    host = found.control_plane_endpoints_config.dns_endpoint_config.endpoint
+                    authority = ""  # its certificate is one that everybody trusts
+                case "private":
+                    host = found.private_cluster_config.private_endpoint
+                case _:
+                    host = found.endpoint
+            if not host:
+                kind = self._settings.control_plane
+                raise RetryLater(f"{self.location}: the cluster has no {kind} address of its API server")
+            return ClusterEndpoint(f"https://{host}", authority)
+
+    def token(self) -> str:
+        """Return a token for the API server. Raises ProviderError."""
+        return self._account.token(self.location)
+
+    def _is_there(self, clients: GoogleClients, wanted: WantedBurst) -> bool:
+        """Return whether a burst's pool is there. Raises NameTaken and RetryLater where it cannot be made."""
+        found = self._pool(clients, wanted)
+        if found is None:
+            return False
+        if not found.is_of(wanted):
+            raise NameTaken(f"node pool {found.name} is there, and not of this burst")
+        if found.status == "STOPPING":
+            raise RetryLater(f"node pool {found.name} of this burst is being deleted")
+        return True
+
+    def _pool(self, clients: GoogleClients, wanted: WantedBurst) -> FoundPool | None:
+        request = {"name": f"{self._settings.path}/nodePools/{pool_name(wanted)}"}
+        call = clients.clusters.get_node_pool
+        found = or_absent(lambda: call(request=request, retry=None, timeout=TIMEOUT))
+        return _read(found) if found is not None else None
+
+    def _machines(self, clients: GoogleClients, labels: Mapping[str, str]) -> Sequence[ListedInstance]:
+        wanted = instances.with_labels({**labels, LABEL_CLUSTER: cluster_label(self._settings)})
+        return instances.listed(clients, self._settings.project, self._settings.region, wanted)
+
+    def _delete_left(self, clients: GoogleClients, wanted: WantedBurst) -> None:
+        left = [each for each in self._machines(clients, _labels(wanted)) if not each.is_going]
+        errors = instances.delete(clients, self._settings.project, left, self.location)
+        if errors:
+            raise errors[0]
+
+
+def cluster(clients: GoogleClients, settings: GkeSettings) -> Any:
+    """Return the cluster as GKE has it."""
+    return clients.clusters.get_cluster(request={"name": settings.path}, retry=None, timeout=TIMEOUT)
+
+
+def _labels(wanted: WantedBurst) -> dict[str, str]:
+    return {LABEL_BURST: wanted.label, LABEL_OWNER: wanted.installation}
+
+
+def _read(found: Any) -> FoundPool:
+    return reports.FoundPool(
+        name=found.name,
+        status=found.status.name,
+        size=found.initial_node_count,
+        labels=dict(found.config.resource_labels),
+        problems=tuple((each.code.name, each.message) for each in found.conditions),
+        message=found.status_message,
+    )

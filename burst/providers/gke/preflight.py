@@ -1,0 +1,80 @@
+"""What is wrong with a cluster of GKE before a node pool is made there: found by reading alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from burst.errors import ProviderError
+from burst.providers.google import rights
+from burst.providers.google.api_errors import or_absent
+from burst.providers.google.credentials import TIMEOUT
+from burst.providers.google.regions import Region, machine_problems, quota_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from burst.providers.gke.settings import GkeSettings
+    from burst.providers.google.credentials import GoogleAccount, GoogleClients
+
+PERMISSIONS = (
+    "compute.instances.delete",
+    "compute.instances.list",
+    "compute.machineTypes.get",
+    "compute.regions.get",
+    "container.clusters.get",
+    "container.clusters.update",
+)
+"""All that bursts need in the project. Pods need rights in the cluster besides."""
+ACT_AS = "iam.serviceAccounts.actAs"
+"""What `nodeServiceAccount` needs besides."""
+_GOOD = {"RUNNING", "RECONCILING"}
+
+
+def problems(account: GoogleAccount, settings: GkeSettings, location: str) -> list[str]:
+    """Return every problem in words."""
+    found: list[str] = []
+    try:
+        account.token(location)
+        with account.visit(location) as clients:
+            for each in _problems(clients, settings):
+                found.append(each)  # noqa: PERF402 - those before an error are problems, too
+    except ProviderError as error:
+        found.append(str(error))
+    return found
+
+
+def _problems(clients: GoogleClients, settings: GkeSettings) -> Iterator[str]:
+    wanted = [*PERMISSIONS, *([ACT_AS] if settings.node_service_account else [])]
+    if lacking := rights.missing(clients, settings.project, wanted):
+        yield f"the credentials may not, in project {settings.project}: {', '.join(lacking)}"
+    call = clients.clusters.get_cluster
+    found = or_absent(lambda: call(request={"name": settings.path}, retry=None, timeout=TIMEOUT))
+    if found is None:
+        yield f"project {settings.project} has no cluster {settings.cluster} in {settings.location}"
+        return
+    yield from _cluster(found, settings)
+    region = Region.read(clients, settings.project, settings.region)
+    if region is None:
+        return
+    if settings.node_zone not in region.zones:
+        yield f"region {settings.region} has no zone {settings.node_zone}, but {', '.join(region.zones)}"
+    yield from quota_problems(region)
+    for machine in settings.machines:
+        yield from machine_problems(clients, settings.project, region, machine, (settings.node_zone,))
+
+
+def _cluster(found: Any, settings: GkeSettings) -> Iterator[str]:
+    if found.status.name not in _GOOD:
+        reasons = "; ".join(each.message for each in found.conditions) or found.status_message
+        yield f"cluster {settings.cluster} is {found.status.name}{f': {reasons}' if reasons else ''}"
+    if found.autopilot.enabled:
+        yield (
+            f"cluster {settings.cluster} is an Autopilot cluster, which makes nodes for pods by itself:"
+            " right would be a provider of kind kubernetes"
+        )
+    for machine in settings.machines:
+        if machine.gpus and not machine.accelerator:
+            yield (
+                f"machine {machine.machine} has GPUs, and GKE wants their type:"
+                " right would be accelerator: nvidia-l4, for example"
+            )
