@@ -77,7 +77,6 @@ class FakeGke:
             ("POST", rf"{one}/nodePools", CREATE, self._create),
             ("GET", rf"{one}/nodePools/([\w-]+)", GET, self._get),
             ("DELETE", rf"{one}/nodePools/([\w-]+)", DELETE, self._delete),
-            ("GET", rf"{base}/operations", "container.operations.list", self._list_operations),
         ]
         return [CloudRoute(method, path, served(call, work)) for method, path, call, work in calls]
 
@@ -192,9 +191,6 @@ class FakeGke:
         made = _ClusterOperation(name, kind, f"{self.path}/nodePools/{group.name}", self.cloud.now(), group)
         self._operations.append(made)
         return CloudAnswer(body=self._operation(made))
-
-    def _list_operations(self, _request: CloudRequest, _fault: CloudFault | None) -> CloudAnswer:
-        return CloudAnswer(body={"operations": [self._operation(each) for each in self._operations]})
 
     def _operation(self, one: _ClusterOperation) -> dict[str, Any]:
         return {

@@ -62,8 +62,8 @@ def fault_answer(order: FaultOrder | None, call: str) -> CloudAnswer | None:
 
 @functools.cache
 def _key() -> rsa.RSAPrivateKey:
-    """Return the key of all accounts of this process: a short one, as it guards nothing and is read often."""
-    return rsa.generate_private_key(public_exponent=65537, key_size=1024)
+    """Return the key of all accounts of this process: a short one, as it guards nothing and is often read."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=1024)  # noqa: S505 - as above
 
 
 @dataclass

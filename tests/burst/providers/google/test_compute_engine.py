@@ -125,7 +125,7 @@ def test_an_order_that_no_listing_has_yet_is_served_once(engine: ComputeEngineRi
 
 
 def test_a_burst_that_is_being_made_is_not_absent_though_nothing_is_listed(engine: ComputeEngineRig) -> None:
-    """Whoever deletes it now has to come again."""
+    """Who deletes it now has to come again."""
     engine.cloud.lag = 60.0
     engine.create(burst())
     status = engine.get(burst())
@@ -230,7 +230,7 @@ def test_a_refusal_has_its_reason(engine: ComputeEngineRig, name: str) -> None:
     assert engine.cloud.bill() == 0
 
 
-def test_too_many_calls_are_made_later_when_the_cloud_says(engine: ComputeEngineRig) -> None:
+def test_too_many_calls_are_made_later_as_the_cloud_asks(engine: ComputeEngineRig) -> None:
     engine.cloud.order(LIST_ALL, CloudFault.THROTTLED, after=17.0)
     with pytest.raises(RetryLater) as raised:
         engine.get(burst())
@@ -244,7 +244,7 @@ def test_a_token_is_renewed_when_it_expires(engine: ComputeEngineRig) -> None:
     assert len(engine.google.account.tokens) == 2
 
 
-def test_credentials_that_are_revoked_in_midlife_delete_nothing_and_say_so(engine: ComputeEngineRig) -> None:
+def test_credentials_that_are_revoked_in_midlife_delete_nothing(engine: ComputeEngineRig) -> None:
     engine.create(burst())
     engine.wait()
     engine.google.account.is_revoked = True

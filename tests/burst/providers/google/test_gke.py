@@ -237,7 +237,7 @@ def test_a_refusal_has_its_reason(gke: GkeRig, name: str) -> None:
     assert gke.cloud.bill() == 0
 
 
-def test_too_many_calls_are_made_later_when_the_cloud_says(gke: GkeRig) -> None:
+def test_too_many_calls_are_made_later_as_the_cloud_asks(gke: GkeRig) -> None:
     gke.cloud.order(GET, CloudFault.THROTTLED, after=9.0)
     with pytest.raises(RetryLater) as raised:
         gke.pools.get(burst())
