@@ -32,7 +32,7 @@ class InstanceOrder(NamedTuple):
 
 @dataclass
 class ComputeInstances:
-    """All instances of a region, whoever ordered them."""
+    """All instances of a region, by bulk inserts and of node pools."""
 
     frontend: GoogleFrontend
     zones: tuple[str, ...]
