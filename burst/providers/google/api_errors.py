@@ -25,11 +25,11 @@ def translated(error: Exception, location: str) -> ProviderError:
     """Return the error for one that a client raised."""
     if isinstance(error, ProviderError):
         return error
-    kind, text = type(error).__module__, f"{location}: {_URL.sub('', str(getattr(error, 'message', error)))}"
     if isinstance(code := getattr(error, "code", None), int):
-        return _refusal(error, code, text)
-    if kind.startswith("google.auth"):
-        return _unproven(error, text)
+        return _refusal(error, code, f"{location}: {_URL.sub('', str(getattr(error, 'message', error)))}")
+    if type(error).__module__.startswith("google.auth"):
+        first = next(iter(error.args), type(error).__name__)  # behind it comes the answer itself
+        return _unproven(error, f"{location}: {first}")
     return RetryLater(f"{location}: {type(error).__name__}: {error}")
 
 
