@@ -155,7 +155,7 @@ class FakeComputeEngine:
             "targetVmCount": group.size,
             "createdVmCount": len(machines),
             "failedToCreateVmCount": group.size - len(machines),
-            "deletedVmCount": len(machines) if is_short else 0,
+            "deletedVmCount": 0,
             "status": "ROLLING_BACK" if is_short else "CREATING",
         }
         detail = {"instancesBulkInsertOperationMetadata": {"perLocationStatus": {f"zones/{zone}": status}}}

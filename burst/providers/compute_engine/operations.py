@@ -34,13 +34,16 @@ def find(
 
 def read(clients: GoogleClients, settings: ComputeEngineSettings, operation: Any) -> BulkOperation:
     """Return how far an operation is, and where it failed, why those did that it consists of."""
+    begun = seconds(operation.insert_time)
     if operation.status.name != _DONE:
-        return BulkOperation(is_done=False)
+        counts = operation.instances_bulk_insert_operation_metadata.per_location_status.values()
+        created = sum(each.created_vm_count - each.deleted_vm_count for each in counts)
+        return BulkOperation(False, begun=begun, created=created)
     problems = [(each.code, each.message) for each in operation.error.errors]
     if problems:
         problems += _reasons(clients, settings, operation)
     once = tuple(dict.fromkeys(problems))[:MAX_PROBLEMS]
-    return BulkOperation(True, seconds(operation.end_time), once)
+    return BulkOperation(True, seconds(operation.end_time), once, begun)
 
 
 def _reasons(

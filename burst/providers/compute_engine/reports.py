@@ -28,6 +28,10 @@ class BulkOperation(NamedTuple):
     """When it was done."""
     problems: tuple[tuple[str, str], ...] = ()
     """Code and message of each error: then all that came is deleted again."""
+    begun: float = 0.0
+    """When it began."""
+    created: int = 0
+    """How many instances it has made so far, which a listing may lack."""
 
 
 def report(
@@ -40,8 +44,10 @@ def report(
     """Return a burst's status. The operation is not needed where all instances run."""
     owner = (wanted.label, wanted.installation)
     if not found:
-        phase = ResourcePhase.ABSENT if operation is None or operation.is_done else ResourcePhase.COMING
-        return ResourceReport(key, phase, "", *owner, nodes=0)
+        if operation is None or operation.is_done:
+            return ResourceReport(key, ResourcePhase.ABSENT, "", *owner, nodes=0)
+        reason, coming = "they are being made", ResourcePhase.COMING
+        return ResourceReport(key, coming, reason, *owner, operation.begun, operation.created)
     phase, reason = _phase(key.nodes, found, operation, now)
     return _report(key, found, phase, reason, owner)
 

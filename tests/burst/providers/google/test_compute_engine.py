@@ -129,7 +129,7 @@ def test_a_burst_that_is_being_made_is_not_absent_though_nothing_is_listed(engin
     engine.cloud.lag = 60.0
     engine.create(burst())
     status = engine.get(burst())
-    assert (status.phase, status.nodes) == (COMING, 0)
+    assert (status.phase, status.nodes, status.since) == (COMING, 2, START)
     engine.delete(burst())
     engine.wait(70.0)
     engine.delete(burst())

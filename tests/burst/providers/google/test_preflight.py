@@ -104,8 +104,8 @@ CLUSTERS: dict[str, tuple[dict[str, Any], Callable[[GkeRig], object], str]] = {
         {"machines": [priced(gpus=1)]},
         lambda _rig: None,
         (
-            f"machine {MACHINE} has GPUs, and GKE wants their type: right would be accelerator: nvidia-l4, for"
-            " example"
+            f"machine {MACHINE} has GPUs, and GKE wants their type: right would be accelerator: nvidia-l4,"
+            " for example"
         ),
     ),
     "zone": (
