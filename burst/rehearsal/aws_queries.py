@@ -33,7 +33,7 @@ _ASKED = {
 _REFUSED: Mapping[CloudFault, tuple[int, str, str]] = {
     CloudFault.UNAVAILABLE: (503, "Unavailable", "The service is unavailable."),
     CloudFault.THROTTLED: (503, "RequestLimitExceeded", "Request limit exceeded."),
-    CloudFault.DENIED: (403, "UnauthorizedOperation", "You are not authorized to perform this operation."),
+    CloudFault.DENIED: (403, "UnauthorizedOperation", "Not authorized"),
 }
 
 

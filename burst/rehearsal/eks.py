@@ -80,7 +80,7 @@ class RehearsedEks:
         def answer(request: CloudRequest) -> CloudAnswer:
             order = self.cloud.called(call)
             if call in self.denied:
-                return refusal(403, "AccessDeniedException", f"User is not authorized to perform: {call}")
+                return refusal(403, "AccessDeniedException", "User is not authorized")
             if order is not None and order.fault in _REFUSED:
                 return refusal(*_REFUSED[order.fault], after=order.after)
             if request.parts[0] != self.cluster:

@@ -43,6 +43,7 @@ class EksAccount:
         self.eks = RehearsedEks(found, cluster)
         self.queries = AwsQueries(self.eks)
         self.credentials = folder / "aws-credentials"
+        self._clients: dict[tuple[Path | None, str], AwsClients] = {}
         self.server = CloudServer([*self.eks.routes(), *self.queries.routes()], self.eks.unknown)
 
     def __enter__(self) -> Self:
@@ -80,8 +81,10 @@ class EksAccount:
 
     def groups(self, settings: EksSettings, name: str = "eks") -> EksGroups:
         """Return the node groups of this account as a provider has them."""
-        clients = AwsClients(settings.region, settings.credentials_file, settings.profile, self.server.url)
-        return EksGroups(name, settings, clients)
+        key = (settings.credentials_file, settings.profile)
+        if key not in self._clients:
+            self._clients[key] = AwsClients(settings.region, *key, self.server.url)
+        return EksGroups(name, settings, self._clients[key])
 
     def provider(
         self, machines: Sequence[PricedMachine], name: str = "eks", pods: BurstProvider | None = None
