@@ -31,12 +31,17 @@ Document = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """The settings of one node: the folder of its files, its name, its number, its network."""
+    """The settings of one node: the folder of its files, its name, its number, its network.
+
+    It joins with these labels and taints (KEY=VALUE, KEY=VALUE:EFFECT).
+    """
 
     folder: Path
     name: str
     number: int
     network: Network
+    labels: tuple[str, ...] = ()
+    taints: tuple[str, ...] = ()
 
     @property
     def address(self) -> str:
@@ -171,6 +176,8 @@ def kubelet_flags(settings: NodeSettings, configuration: Path, kubeconfig: Path)
         "cert-dir": f"{settings.folder}/kubelet/pki",
         "hostname-override": settings.name,
         "node-ip": settings.address,
+        **({"node-labels": ",".join(settings.labels)} if settings.labels else {}),
+        **({"register-with-taints": ",".join(settings.taints)} if settings.taints else {}),
     }
 
 
