@@ -64,6 +64,7 @@ async def request(
         until=now + planned.until,
         spot=planned.spot,
         price=planned.price,
+        fee=planned.fee,
         instance=lead.instance,
         state_since=now,
         amounts=amounts,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from burst import listed_nodes
 from burst.advance.context import called
 from burst.errors import ProviderError
 from burst.ledger import bursts, locations
@@ -50,7 +51,8 @@ async def sweep(context: AdvanceContext, installation: str = "", *, is_dry: bool
     Of another installation, by its id, nothing but the id is known: the locations of the settings are swept,
     and all that has its label is without a burst.
     """
-    if installation not in {"", context.installation}:
+    is_own = installation in {"", context.installation}
+    if not is_own:
         context, used = replace(context, installation=installation), []
     else:
         used = await context.ledger.read(locations.used)
@@ -66,7 +68,7 @@ async def sweep(context: AdvanceContext, installation: str = "", *, is_dry: bool
             unswept.append(f"{name} in {location}: the settings do not have it any more")
             continue
         try:
-            swept = await _sweep(context, found, is_dry=is_dry)
+            swept = await _sweep(context, found, is_dry=is_dry, notes=is_own and not is_dry)
         except ProviderError as error:
             unswept.append(f"{name} in {location}: {error}")
             continue
@@ -76,10 +78,14 @@ async def sweep(context: AdvanceContext, installation: str = "", *, is_dry: bool
     return SweepReport(tuple(orphans), tuple(unswept))
 
 
-async def _sweep(context: AdvanceContext, provider: BurstProvider, *, is_dry: bool) -> list[Swept]:
+async def _sweep(
+    context: AdvanceContext, provider: BurstProvider, *, is_dry: bool, notes: bool
+) -> list[Swept]:
     listed = list(await called(provider.owned, context.installation))
     # Read after the listing: the row of each burst was there before anything of it could be listed.
     labels = {each.label for each in await context.ledger.read(bursts.opened)}
+    if notes:
+        await listed_nodes.note(context, provider, listed)
     return [
         Swept(provider.name, status, await _orphan(context, provider, status, is_dry=is_dry))
         for status in listed

@@ -11,10 +11,10 @@ from burst.advance.enter import enter
 from burst.advance.observe import observe
 from burst.advance.reserve import reserve
 from burst.errors import LeadAway, ProviderError, RetryLater
-from burst.ledger import bursts
+from burst.ledger import bursts, node_counts
 from burst.ledger import jobs as job_table
 from burst.ledger import resources as resource_table
-from burst.lifecycle import steps
+from burst.lifecycle import metering, steps
 from burst.lifecycle.machine import Life, next_step
 from burst.lifecycle.records import BurstObservation
 from burst.lifecycle.states import BurstOutcome, BurstState
@@ -55,7 +55,9 @@ async def _life(context: AdvanceContext, burst: str) -> Life:
         found = await bursts.by_id(connection, burst)
         made = await resource_table.of_burst(connection, burst)
         jobs = await job_table.of_burst(connection, burst)
-        return Life(found, made, jobs, BurstObservation(), context.now(), context.timeouts(found))
+        counts = await node_counts.of_burst(connection, burst)
+        nothing, now = BurstObservation(), context.now()
+        return Life(found, made, jobs, nothing, now, context.timeouts(found), counts)
 
     return await context.ledger.read(work)
 
@@ -66,7 +68,7 @@ async def _execute(context: AdvanceContext, life: Life, step: BurstStep) -> None
         case steps.Wait():
             await _keep_up(context, life)
         case steps.Enter():
-            await enter(context, burst, await _explained(context, burst, step), life.resources)
+            await enter(context, life, await _explained(context, burst, step))
         case steps.ReserveSlot():
             await reserve(context, burst)
         case steps.Intend():
@@ -76,6 +78,8 @@ async def _execute(context: AdvanceContext, life: Life, step: BurstStep) -> None
         case steps.NoteMade():
             status = life.status(step.resource)
             await resources.note_made(context, burst, step, status.since if status is not None else 0.0)
+        case steps.NoteNodes():
+            await resources.note_nodes(context, burst, step)
         case steps.Delete():
             await resources.delete(context, burst, step)
         case steps.NoteGone():
@@ -112,7 +116,7 @@ async def _explained(context: AdvanceContext, burst: BurstRecord, step: steps.En
 async def _keep_up(context: AdvanceContext, life: Life) -> None:
     """Write what a burst costs beyond what was expected at worst, while it lasts."""
     burst = life.burst
-    so_far = charges.cost(burst, life.resources, life.now)
+    so_far = metering.cost(burst, life.resources, life.counts, life.now)
     if so_far <= burst.amounts.get(ALL, 0):
         return
 
@@ -129,7 +133,7 @@ async def _failed(context: AdvanceContext, life: Life, error: ProviderError | Le
     if is_final and burst.state in _BEGINNING:
         step = steps.Enter(BurstState.DELETING, BurstOutcome.FAILED, str(error))
     if step is not None:
-        await enter(context, burst, step, life.resources)
+        await enter(context, life, step)
         return step
     timeouts = life.timeouts
     delay = min(timeouts.retry * 2.0 ** min(burst.attempts, 16), timeouts.last_retry)

@@ -1,29 +1,18 @@
-"""What a burst has cost so far, from what was observed of its resources."""
+"""What a burst has cost takes the place of what was reserved for it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from burst.ledger import reservations
-from burst.planning import money
 from burst.planning.plan import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from burst.lifecycle.records import BurstRecord, ResourceRecord
-
-
-def cost(burst: BurstRecord, resources: Sequence[ResourceRecord], now: float) -> int:
-    """Return what nodes have cost since each resource was made, until it was gone."""
-    found = 0
-    for resource in resources:
-        if resource.made_at is not None:
-            end = now if resource.gone_at is None else resource.gone_at
-            found += money.cost(burst.price, resource.key.nodes, max(end - resource.made_at, 0.0))
-    return found
+    from burst.lifecycle.records import BurstRecord
 
 
 def amounts(burst: BurstRecord, total: int) -> dict[str, int]:
@@ -39,10 +28,8 @@ async def keep_up(connection: AsyncConnection, burst: BurstRecord, so_far: int) 
     await reservations.set_amounts(connection, burst.id, beyond, is_charged=False)
 
 
-async def charge(
-    connection: AsyncConnection, burst: BurstRecord, resources: Sequence[ResourceRecord], now: float
-) -> Mapping[str, int]:
-    """Charge a deleted burst what it has cost, in place of what was reserved; return that by scope."""
-    found = amounts(burst, cost(burst, resources, now))
+async def charge(connection: AsyncConnection, burst: BurstRecord, total: int) -> Mapping[str, int]:
+    """Charge a burst of which nothing is left what it has cost; return that by scope."""
+    found = amounts(burst, total)
     await reservations.set_amounts(connection, burst.id, found, is_charged=True)
     return found

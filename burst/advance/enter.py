@@ -7,28 +7,26 @@ from typing import TYPE_CHECKING
 
 from burst.advance import charges
 from burst.ledger import bursts
+from burst.lifecycle import metering
 from burst.lifecycle.states import BurstState
 from burst.planning import money
 from burst.planning.plan import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from burst.advance.context import AdvanceContext
-    from burst.lifecycle.records import BurstRecord, ResourceRecord
+    from burst.lifecycle.machine import Life
     from burst.lifecycle.steps import Enter
 
 _log = logging.getLogger(__name__)
 
 
-async def enter(
-    context: AdvanceContext, burst: BurstRecord, step: Enter, resources: Sequence[ResourceRecord]
-) -> None:
+async def enter(context: AdvanceContext, life: Life, step: Enter) -> None:
     """Enter a state, and keep the first outcome and its reason."""
-    now = context.now()
+    burst, now = life.burst, context.now()
     values: dict[str, Any] = {"state": step.state, "state_since": now, "attempts": 0, "next_try": 0.0}
     if burst.outcome is None and step.outcome is not None:
         values |= {"outcome": step.outcome, "reason": step.reason}
@@ -37,7 +35,8 @@ async def enter(
         await bursts.change(connection, burst.id, **values)
         text = f"{step.state}: {step.reason}" if step.reason else str(step.state)
         if step.state is BurstState.DELETED:
-            charged = await charges.charge(connection, burst, resources, now)
+            so_far = metering.cost(burst, life.resources, life.counts, now)
+            charged = await charges.charge(connection, burst, so_far)
             text = f"{text}: it has cost {money.encode(charged.get(ALL, 0))}"
         await context.ledger.line(connection, burst.id, text)
 

@@ -1,15 +1,16 @@
 """What is asked about a burst before its next step: what its state needs, and no more.
 
-The provider of an active burst is asked only where its lead misses a rank, or does not answer: brokers that
-answer there run on machines that are there (decision 0069).
+The provider of a burst that is active, or drains, is asked only where its lead misses a rank, or does not
+answer: brokers that answer there run on machines that are there (decision 0069).
 """
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from burst.advance.context import called
-from burst.errors import ClusterGone, LeadAway
+from burst.errors import ClusterGone, LeadAway, ProviderError
 from burst.lifecycle.records import BurstObservation
 from burst.lifecycle.states import BurstState
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from burst.lifecycle.records import BurstRecord, ResourceRecord, ResourceReport, SlotView
 
 _RESOURCES = {BurstState.PROVISIONING, BurstState.JOINING, BurstState.ACTIVE, BurstState.DELETING}
+_WHOLE = {BurstState.ACTIVE, BurstState.DRAINING}
 _SLOT = {BurstState.JOINING, BurstState.ACTIVE, BurstState.DRAINING, BurstState.DELETING}
 
 
@@ -31,20 +33,28 @@ async def observe(
     slot, is_orphan = await _slot(context, burst) if burst.state in _SLOT else (None, False)
     statuses = {}
     if burst.state in _RESOURCES and not _is_whole(burst, slot):
-        provider, wanted = context.provider(burst), context.wanted(burst)
-        for each in begun:
-            statuses[each.key.name] = await called(provider.get, each.key, wanted)
+        statuses = await _statuses(context, burst, begun)
+    elif burst.state is BurstState.DRAINING and not _is_whole(burst, slot):
+        with contextlib.suppress(ProviderError):  # it only costs: no job waits for this answer
+            statuses = await _statuses(context, burst, begun)
     is_gone = burst.state is BurstState.DELETING and not begun
     listed = await _listed(context, burst) if is_gone else ()
-    return BurstObservation(statuses, slot, listed, is_orphan)
+    return BurstObservation(statuses, slot, listed, is_orphan, is_gone)
 
 
 def _is_whole(burst: BurstRecord, slot: SlotView | None) -> bool:
-    """Return whether all brokers of an active burst answer."""
-    if burst.state is not BurstState.ACTIVE or slot is None:
+    """Return whether all brokers of a burst answer that has, or had, its jobs."""
+    if burst.state not in _WHOLE or slot is None:
         return False
     ranks = frozenset(range(burst.nodes))
     return ranks <= slot.online and ranks.isdisjoint(slot.unresponsive)
+
+
+async def _statuses(
+    context: AdvanceContext, burst: BurstRecord, begun: Sequence[ResourceRecord]
+) -> dict[str, ResourceReport]:
+    provider, wanted = context.provider(burst), context.wanted(burst)
+    return {each.key.name: await called(provider.get, each.key, wanted) for each in begun}
 
 
 async def _slot(context: AdvanceContext, burst: BurstRecord) -> tuple[SlotView | None, bool]:

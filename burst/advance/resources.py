@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from burst.advance.context import called
-from burst.ledger import bursts, resources
+from burst.ledger import bursts, node_counts, resources
 from burst.lifecycle.states import BurstState
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from burst.advance.context import AdvanceContext
     from burst.lifecycle.records import BurstRecord
-    from burst.lifecycle.steps import Create, Delete, Intend, NoteEmpty, NoteGone, NoteMade
+    from burst.lifecycle.steps import Create, Delete, Intend, NoteEmpty, NoteGone, NoteMade, NoteNodes
 
 
 async def intend(context: AdvanceContext, burst: BurstRecord, step: Intend) -> None:
@@ -40,6 +40,17 @@ async def create(context: AdvanceContext, burst: BurstRecord, step: Create) -> N
 async def note_made(context: AdvanceContext, burst: BurstRecord, step: NoteMade, since: float) -> None:
     """Write since when a resource is there, as its provider reports it."""
     await _note(context, burst, step, "there", made_at=since or context.now())
+
+
+async def note_nodes(context: AdvanceContext, burst: BurstRecord, step: NoteNodes) -> None:
+    """Write how many nodes are there."""
+
+    async def work(connection: AsyncConnection) -> None:
+        await node_counts.add(connection, burst.id, step.counted)
+        text = f"{step.counted.nodes} of {burst.nodes} nodes are there"
+        await context.ledger.line(connection, burst.id, text)
+
+    await context.ledger.write(work)
 
 
 async def delete(context: AdvanceContext, burst: BurstRecord, step: Delete) -> None:

@@ -70,6 +70,7 @@ def of_plan(planned: ClusterPlan, currency: str) -> dict[str, Any]:
             {
                 **each._asdict(),
                 "price": money.encode(each.price),
+                "fee": money.encode(each.fee),
                 "worst": money.encode(each.worst),
                 "likely": money.encode(each.likely),
                 "portions": {user: money.encode(amount) for user, amount in each.portions.items()},

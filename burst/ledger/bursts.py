@@ -44,6 +44,7 @@ BURSTS = Table(
     Column("until", Double, nullable=False),
     Column("spot", Boolean, nullable=False),
     Column("price", BigInteger, nullable=False),
+    Column("fee", BigInteger, nullable=False, server_default="0"),
     Column("instance", String(64), nullable=False),
     Column("state", String(12), nullable=False),
     Column("state_since", Double, nullable=False),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker_config.formats import durations, idset
-from burst.lifecycle import steps
+from burst.lifecycle import metering, steps
 from burst.lifecycle.records import ResourcePhase
 from burst.lifecycle.states import BurstOutcome, BurstState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from burst.lifecycle.metering import NodeCount
     from burst.lifecycle.records import (
         AssignedJob,
         BurstObservation,
@@ -37,6 +38,8 @@ class Life(NamedTuple):
     observed: BurstObservation
     now: float
     timeouts: Timeouts
+    counts: Sequence[NodeCount] = ()
+    """How many of its nodes were there, the oldest first."""
 
     @property
     def ranks(self) -> frozenset[int]:
@@ -57,9 +60,12 @@ class Life(NamedTuple):
 def next_step(life: Life) -> BurstStep:
     """Return what is to be done now: the first thing that the state's function yields.
 
-    It is at most one call or one write; after it everything is observed anew.
+    It is at most one call or one write; after it everything is observed anew. What it costs comes first.
     """
-    return next(_STEPS[life.burst.state](life))
+    is_deleting = life.burst.state is BurstState.DELETING
+    known = (life.counts, life.resources, life.observed, life.now)
+    count = metering.change(*known, is_deleting=is_deleting)
+    return steps.NoteNodes(count) if count is not None else next(_STEPS[life.burst.state](life))
 
 
 def _requested(life: Life) -> Iterator[BurstStep]:

@@ -45,6 +45,8 @@ class BurstRecord:
     spot: bool = False
     price: int = 0
     """For a node and hour."""
+    fee: int = 0
+    """For an hour, besides its nodes."""
     cluster_name: str = ""
     """By which people know the MiniCluster."""
     instance: str = ""
@@ -180,3 +182,5 @@ class BurstObservation:
     """What the provider lists of the burst."""
     is_orphan: bool = False
     """Whether the MiniCluster is gone, and its lead will not answer again."""
+    is_listed: bool = False
+    """Whether the provider was asked what it lists."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    from burst.lifecycle.metering import NodeCount
     from burst.lifecycle.records import ResourceKey, ResourceRecord
     from burst.lifecycle.states import BurstOutcome, BurstState
 
@@ -47,6 +48,12 @@ class NoteMade(NamedTuple):
     """Write that a resource is there: from now on it costs money."""
 
     resource: ResourceRecord
+
+
+class NoteNodes(NamedTuple):
+    """Write how many nodes are there and cost money, from a time on."""
+
+    counted: NodeCount
 
 
 class Probe(NamedTuple):
@@ -114,6 +121,7 @@ BurstStep: TypeAlias = (
     | Intend
     | Create
     | NoteMade
+    | NoteNodes
     | Probe
     | Assign
     | OpenQueue

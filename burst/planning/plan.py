@@ -156,7 +156,7 @@ class _Attempt(NamedTuple):
         computing = makespan(tasks, nodes)
         until = limits.provisioning + limits.joining + computing
         seconds = until + limits.draining + limits.deleting
-        worst = money.cost(offer.price, nodes, seconds)
+        worst = _cost(offer, nodes, seconds)
         weights: dict[str, int] = {}
         for job, task in zip(jobs, tasks, strict=True):
             weights[job.user] = weights.get(job.user, 0) + round(1000 * task.nodes * task.seconds)
@@ -172,8 +172,9 @@ class _Attempt(NamedTuple):
             until=until,
             seconds=seconds,
             worst=worst,
-            likely=money.cost(offer.price, nodes, offer.ready + computing),
+            likely=_cost(offer, nodes, offer.ready + computing),
             portions=money.portions(worst, weights),
+            fee=offer.fee,
         )
 
     def _task(self, job: BurstableJob) -> PackedJob:
@@ -197,6 +198,10 @@ class _Attempt(NamedTuple):
 
     def _scopes(self, burst: PlannedBurst) -> set[str]:
         return scopes(self.request.cluster, burst.provider, self.request.title)
+
+
+def _cost(offer: Offer, nodes: int, seconds: float) -> int:
+    return money.cost(offer.price, nodes, seconds) + money.cost(offer.fee, 1, seconds)
 
 
 def _beyond(scope: str, left: int, wanted: int) -> Iterator[str]:

@@ -187,6 +187,8 @@ class PlannedBurst(NamedTuple):
     """Its cost if each job takes its whole limit, and nothing else takes longer than usual."""
     portions: Mapping[str, int]
     """The cost at worst by user."""
+    fee: int = 0
+    """For an hour, besides its nodes."""
 
 
 class LeftOut(NamedTuple):

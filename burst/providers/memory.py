@@ -39,15 +39,30 @@ class _Made:
     burst: str
     installation: str
     price: int
+    fee: int
+    """What it costs an hour besides its nodes."""
     created: float
     ready: float
     """When it becomes ready."""
     broken: str = ""
     gone: float | None = None
     """When it is gone, once it is being deleted."""
+    hidden: float | None = None
+    """From when on it is reported as gone, though listings have it."""
+    ends: list[float | None] = field(default_factory=list)
+    """When each of its nodes was taken away; None: it was not."""
 
     def is_there(self, now: float) -> bool:
         return self.created <= now and (self.gone is None or now < self.gone)
+
+    def nodes(self, now: float) -> int:
+        return sum(end is None or now < end for end in self.ends) if self.is_there(now) else 0
+
+    def bill(self, now: float) -> int:
+        last = now if self.gone is None else min(now, self.gone)
+        spans = [(last if end is None else min(last, end)) - self.created for end in self.ends]
+        fee = money.cost(self.fee, 1, last - self.created)
+        return fee + money.cost(self.price, 1, sum(max(each, 0.0) for each in spans))
 
     def phase(self, now: float) -> ResourcePhase:
         if self.gone is not None:
@@ -58,7 +73,8 @@ class _Made:
 
     def status(self, now: float) -> ResourceReport:
         owner = (self.burst, self.installation)
-        return ResourceReport(self.key, self.phase(now), self.broken, *owner, self.created)
+        nodes = self.nodes(now)
+        return ResourceReport(self.key, self.phase(now), self.broken, *owner, self.created, nodes)
 
 
 @dataclass
@@ -74,6 +90,10 @@ class MemoryCloud:
     """How old listings are, in seconds."""
     capacity: dict[str, int] = field(default_factory=dict)
     """How many nodes of a machine there may be; not limited where it is not named."""
+    partial: int | None = None
+    """How many nodes of a resource made from now on come: it is broken then. None: all."""
+    lies: float = 0.0
+    """For how many seconds what is deleted from now on is there, and listed, though reported as gone."""
     broken: dict[str, str] = field(default_factory=dict)
     """By kind: why resources made from now on never become ready."""
     broker_problem: str = ""
@@ -96,34 +116,48 @@ class MemoryCloud:
     def bill(self) -> int:
         """Return what everything has cost until now, in micro-units."""
         now = self.now()
-        ends = [(each, now if each.gone is None else min(now, each.gone)) for each in self._made]
-        return sum(money.cost(each.price, each.key.nodes, end - each.created) for each, end in ends)
+        return sum(each.bill(now) for each in self._made)
 
     def take_away(self, name: str) -> None:
-        """Take a resource away, as spot machines are."""
+        """Take a resource away."""
         for each in self._made:
             if each.key.name == name and each.gone is None:
                 each.gone = self.now()
 
+    def take_nodes(self, name: str, number: int) -> None:
+        """Take some nodes of a resource away, as spot machines are."""
+        for each in self._made:
+            if each.key.name == name and each.is_there(self.now()):
+                left = [index for index, end in enumerate(each.ends) if end is None]
+                for index in left[-number:]:
+                    each.ends[index] = self.now()
+
     def find(self, key: ResourceKey) -> _Made | None:
         """Return the resource that has a name now."""
         now = self.now()
-        return next((each for each in self._made if each.key[:2] == key[:2] and each.is_there(now)), None)
+        named = (each for each in self._made if each.key[:2] == key[:2] and each.is_there(now))
+        return next((each for each in named if each.hidden is None or now < each.hidden), None)
 
-    def add(self, key: ResourceKey, wanted: WantedBurst, price: int) -> None:
-        """Make a resource. Raises NoCapacity."""
-        taken = sum(each.key.nodes for each in self.there())
+    def add(self, key: ResourceKey, wanted: WantedBurst, price: int, fee: int = 0) -> None:
+        """Make a resource; the fee is that of one with nodes. Raises NoCapacity."""
+        taken = sum(each.nodes or 0 for each in self.there())
         if key.nodes and taken + key.nodes > self.capacity.get(wanted.machine, taken + key.nodes):
             raise NoCapacity(f"there are no {key.nodes} nodes of {wanted.machine} now")
         now, broken = self.now(), self.broken.get(key.kind, "")
+        came = key.nodes if self.partial is None else min(key.nodes, self.partial)
+        if came < key.nodes:
+            broken = f"{came} of {key.nodes} nodes came: there are no more"
         owner = (wanted.label, wanted.installation)
-        self._made.append(_Made(key, *owner, price if key.nodes else 0, now, now + self.coming, broken))
+        prices = (price, fee) if key.nodes else (0, 0)
+        made = _Made(key, *owner, *prices, now, now + self.coming, broken, ends=[None] * came)
+        self._made.append(made)
 
     def remove(self, key: ResourceKey) -> None:
         """Begin to delete a resource."""
         found = self.find(key)
         if found is not None and found.gone is None:
-            found.gone = self.now() + self.going
+            found.gone = self.now() + self.going + self.lies
+            found.hidden = self.now() + self.going
 
     def listed(self, installation: str) -> Iterator[ResourceReport]:
         """Yield what a listing has: all as it was some time ago."""
@@ -157,9 +191,11 @@ class MemoryProvider:
             found = self.cloud.find(key)
             if found is not None and (found.burst, found.installation) != (wanted.label, wanted.installation):
                 raise NameTaken(f"{key.kind} {key.name} is there, and not of this burst")
-            price = next((each.price for each in self._offers if each.machine == wanted.machine), 0)
+            sold = [
+                each for each in self.offers() if (each.machine, each.spot) == (wanted.machine, wanted.spot)
+            ]
             if found is None:
-                self.cloud.add(key, wanted, price)
+                self.cloud.add(key, wanted, *((sold[0].price, sold[0].fee) if sold else (0, 0)))
 
     def get(self, key: ResourceKey, wanted: WantedBurst) -> ResourceReport:
         """Return the status of a resource."""

@@ -24,6 +24,7 @@ class MemoryOffer(Record):
     cores: Annotated[int, Strict(), Field(ge=1, le=MAX_CORES)] = Field(description="Cores of a node.")
     gpus: Annotated[int, Strict(), Field(ge=0, le=MAX_GPUS)] = Field(0, description="GPUs of a node.")
     price_per_hour: AmountText = Field("0", description="Price of a node an hour.")
+    fee_per_hour: AmountText = Field("0", description="Price of a burst an hour, besides its nodes.")
     max_nodes: Annotated[int, Strict(), Field(ge=1, le=MAX_HOSTS)] = Field(
         MAX_HOSTS, description="How many nodes there may be at once."
     )
@@ -65,6 +66,7 @@ def _offer(provider: str, offered: MemoryOffer) -> Offer:
         most=offered.max_nodes,
         ready=offered.ready_seconds,
         spot=offered.spot,
+        fee=money.amount(offered.fee_per_hour),
     )
 
 

@@ -65,7 +65,7 @@ class ModelLead:
         """The ranks of the slot that are up: those of pods that are ready."""
         there = self.cloud.there()
         up = any(each.key.kind == PODS and each.phase is ResourcePhase.READY for each in there)
-        nodes = sum(each.key.nodes for each in there)
+        nodes = sum(each.nodes or 0 for each in there)
         return frozenset(range(min(nodes, self._size))) if up else frozenset()
 
     def pass_time(self, now: float) -> None:

@@ -13,6 +13,7 @@ from burst.lifecycle.records import ResourceKey
 from burst.planning import money
 from burst.providers.memory import NODES, PODS, Fault
 from burst.providers.provider import WantedBurst
+from tests.burst.life.bill import check_money
 from tests.burst.life.world import TICK, World, ended, lived
 
 
@@ -97,7 +98,7 @@ def test_a_resource_that_never_becomes_ready_is_taken_away(kind: str) -> None:
         outcome, reason = await ended(world)
         assert outcome == "failed"
         assert reason.endswith("is broken: no addresses are left in the subnet")
-        assert world.cloud.bill() <= await world.spent()
+        await check_money(world)
 
     lived(scenario)
 

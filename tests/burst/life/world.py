@@ -31,6 +31,7 @@ from burst.planning.records import (
 from burst.providers.memory import NODES, MemoryCloud, MemoryProvider
 from burst.service import BurstService
 from minicluster.database import DatabaseAway, open_database
+from tests.burst.life.bill import check_money
 from tests.burst.life.meter import Killed, Meter
 from tests.burst.life.model_lead import MeteredLead, ModelLead
 from tests.database import ready_file
@@ -57,10 +58,15 @@ TIMEOUTS = Timeouts(
 class MeteredProvider(MemoryProvider):
     """A provider each of whose calls is counted."""
 
-    def __init__(self, cloud: MemoryCloud, meter: Meter) -> None:
+    def __init__(self, cloud: MemoryCloud, meter: Meter, world: World) -> None:
         super().__init__(cloud, [OFFER])
+        self._world = world
         for name in ("create", "get", "delete", "owned"):
             setattr(self, name, meter.call(f"provider {name}", getattr(self, name)))
+
+    def offers(self) -> list[Offer]:
+        """Return what it has now."""
+        return [OFFER._replace(fee=self._world.fee)]
 
 
 class MeteredDatabase:
@@ -89,6 +95,10 @@ class World:
     meter: Meter = field(default_factory=Meter)
     limits: dict[str, int] = field(default_factory=dict)
     services: int = 0
+    ticks: list[float] = field(default_factory=list)
+    """When services have done all that there was to do: every call was answered."""
+    fee: int = 0
+    """Of an hour of each burst."""
     is_ending: bool = False
     """Whether the MiniCluster is being deleted."""
 
@@ -119,7 +129,7 @@ class World:
 
     def provider(self) -> BurstProvider:
         """Return a service's provider, whose calls are counted."""
-        return MeteredProvider(self.cloud, self.meter)
+        return MeteredProvider(self.cloud, self.meter, self)
 
     @property
     def user_ledger(self) -> BurstLedger:
@@ -143,7 +153,14 @@ class World:
             if one.queue == "default"
         )
         asked = BurstPlanRequest(
-            "mc", self.now, waiting, (SLOT,), (OFFER,), BurstSelection(), DURATIONS, **given
+            "mc",
+            self.now,
+            waiting,
+            (SLOT,),
+            (OFFER._replace(fee=self.fee),),
+            BurstSelection(),
+            DURATIONS,
+            **given,
         )
         [planned] = plan(asked).bursts
         origins = {job: JobOrigin("alice", "default") for job in planned.jobs}
@@ -159,6 +176,9 @@ class World:
             self.begin()
         except DatabaseAway:
             pass
+        else:
+            if all(each.next_try <= self.now for each in await self.bursts()):
+                self.ticks.append(self.now)
         self.now += TICK
         self.lead.pass_time(self.now)
 
@@ -195,9 +215,7 @@ class World:
         assert self.lead.lost == []
         assert [one.runs for one in self.lead.jobs.values()] == [1] * len(self.lead.jobs)
         assert not self.lead.started["burst-0"]
-        bill, charged = self.cloud.bill(), await self.spent()
-        late = sum(OFFER.price * each.key.nodes for each in self.cloud._made) / 3600 * 2 * 35.0
-        assert bill <= charged <= bill + late
+        await check_money(self)
 
 
 @contextlib.asynccontextmanager

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burst.lifecycle import steps
+from burst.lifecycle import metering, steps
 from burst.lifecycle.machine import Life, next_step
 from burst.lifecycle.records import (
     AssignedJob,
@@ -66,8 +66,11 @@ def lives(draw: st.DrawFn) -> Life:
     jobs = [AssignedJob(burst.id, 7, "alice", "default", draw(_maybe))]
     slot = draw(st.one_of(st.none(), slots()))
     is_orphan = slot is None and draw(st.booleans())
-    observed = BurstObservation(statuses, slot, listed if draw(st.booleans()) else (), is_orphan)
-    return Life(burst, resources, jobs, observed, NOW, Timeouts())
+    listed = listed if draw(st.booleans()) else ()
+    observed = BurstObservation(statuses, slot, listed, is_orphan, is_listed=True)
+    nodes = metering.change((), resources, observed, NOW)
+    counts = () if nodes is None else (nodes,)
+    return Life(burst, resources, jobs, observed, NOW, Timeouts(), counts)
 
 
 def slots() -> st.SearchStrategy[SlotView]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from burst.lifecycle import steps
+from burst.lifecycle import metering, steps
 from burst.lifecycle.machine import Life, next_step
 from burst.lifecycle.records import (
     AssignedJob,
@@ -54,8 +54,10 @@ def life(
         for key, phase in zip((NODES, PODS), phases, strict=True)
         if phase is not None
     }
-    observed = BurstObservation(reports, slot, listed)
-    return Life(replace(BURST, state=state, **burst), records, jobs, observed, NOW, Timeouts())
+    observed = BurstObservation(reports, slot, listed, is_listed=True)
+    nodes = metering.change((), records, observed, NOW)
+    counts = () if nodes is None else (nodes,)
+    return Life(replace(BURST, state=state, **burst), records, jobs, observed, NOW, Timeouts(), counts)
 
 
 def failed(reason: str, state: BurstState = S.DELETING, asks_brokers: bool = False) -> steps.Enter:
