@@ -121,6 +121,10 @@ async def _composed(parts: WorkplaceParts, ledger: BurstLedger, connections: Lea
     def join(wanted: WantedBurst) -> JoinSettings:
         return connections.cluster(wanted.cluster).join(wanted.slot)
 
+    def join_machines(wanted: WantedBurst) -> JoinSettings:
+        cluster = connections.cluster(wanted.cluster)
+        return (cluster.join_machines or cluster.join)(wanted.slot)
+
     def policy_of(cluster: BurstingCluster, now: float) -> ClusterPolicy:
         return policy.of_cluster(cluster, parts.settings.settings, now)
 
@@ -138,7 +142,7 @@ async def _composed(parts: WorkplaceParts, ledger: BurstLedger, connections: Lea
         cluster = connections.find(uid)
         return cluster is not None and cluster.is_ending
 
-    given = plugins.ProviderContext(join, parts.directory, parts.tunnel_pods)
+    given = plugins.ProviderContext(join, parts.directory, parts.tunnel_pods, join_machines)
     made = plugins.open_providers(parts.settings, given)
     observers = parts.observers
     providers = {name: observers.provider(each) for name, each in made.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import hashlib
 import logging
 from dataclasses import dataclass
@@ -11,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from burst.clusters.cluster_marks import ClusterMarks
-from burst.clusters.records import BurstingCluster
+from burst.clusters.records import MACHINE_KINDS, BurstingCluster
 from burst.errors import AccessDenied, LeadAway
 from burst.joining import exposure
 from burst.joining.exposure import ExposureSettings, ExposureWay, LeadAddress
-from burst.joining.records import JoinSettings, LeadHost, LeadRoute
+from burst.joining.records import JoinSettings, LeadHost, LeadRoute, MachineRoute
 from burst.joining.tunnel_pods import admitted
 from minicluster import document
 from minicluster.backends import kept_instance
@@ -25,7 +26,11 @@ from minicluster.document import DocumentError
 from minicluster.kube_client.api import Selection
 from minicluster.kube_client.errors import AccessDeniedError, ApiError, KubernetesError
 from minicluster.kube_client.resources import MINICLUSTERS, SECRETS
+from minicluster.lead_client.machine_access import MachineAccess, fingerprint
+from minicluster.lead_client.purpose_keys import BURST
+from minicluster.plan.constants import LEAD_CERTIFICATE
 from minicluster.plan.objects import names
+from minicluster.plan.objects.keys import lead_dns_name
 from minicluster.plan.objects.labels import lead_pod
 from minicluster.remote import session
 from minicluster.remote.backend import KubernetesBackend, translated
@@ -43,8 +48,16 @@ if TYPE_CHECKING:
 
 KubeObject = dict[str, Any]
 
-UNFIT = frozenset({"local"})
-"""Kinds of providers whose brokers are on this machine: no lead in a pod is reached from there."""
+UNFIT = {
+    "local": "no lead in a pod is reached from this machine; right would be a provider of another kind, such"
+    " as kubernetes, in the settings"
+}
+"""Kinds of providers whose brokers cannot join MiniClusters there, and why."""
+UNFIT_TUNNELED = UNFIT | dict.fromkeys(
+    MACHINE_KINDS,
+    "its spec.bursting.expose is tunnel, which ends at an API server, and machines have none; right would be"
+    " nodePort or loadBalancer",
+)
 TUNNEL = "tunnel"
 NO_TUNNELS = (
     "spec.bursting.expose is tunnel, and this service makes none: an administrator sets tunnels.enabled=true"
@@ -83,6 +96,10 @@ class LeadReach(Protocol):
 
     def route(self, found: MiniCluster) -> LeadRoute | LeadHost | None:
         """Return how the lead's side of a tunnel reaches its broker; None: there are no tunnels."""
+        ...
+
+    def machines(self, found: MiniCluster) -> MachineAccess:
+        """Return how machines that are no pods get the certificate. Raises LeadAway, KubernetesError."""
         ...
 
 
@@ -203,17 +220,28 @@ class KubernetesClusters:
         def connect() -> Instance:
             return self._reach.connect(found)
 
-        def join(slot: str) -> JoinSettings:
-            return self._join(found, slot)
+        def join(slot: str, *, as_machines: bool = False) -> JoinSettings:
+            return self._join(found, slot, as_machines=as_machines)
 
         problem = ENDING if is_ending else problem
-        uid = found.metadata.uid
-        return BurstingCluster(uid, name, name, found, connect, join, UNFIT, problem, is_ending, is_tunneled)
+        return BurstingCluster(
+            uid=found.metadata.uid,
+            name=name,
+            title=name,
+            document=found,
+            connect=connect,
+            join=join,
+            unfit=UNFIT_TUNNELED if is_tunneled else UNFIT,
+            problem=problem,
+            is_ending=is_ending,
+            is_tunneled=is_tunneled,
+            join_machines=functools.partial(join, as_machines=True),
+        )
 
     def _target(self, found: MiniCluster) -> Target:
         return Target(self._access, found.metadata.namespace)
 
-    def _join(self, found: MiniCluster, slot: str) -> JoinSettings:
+    def _join(self, found: MiniCluster, slot: str, *, as_machines: bool) -> JoinSettings:
         policy = found.spec.bursting
         self._closed.discard(found.metadata.uid)
 
@@ -221,18 +249,23 @@ class KubernetesClusters:
         route = self._reach.route(found) if is_tunneled else None
 
         async def locate(asked: NamespaceSession) -> LeadAddress:
-            return await _address(asked, found, route)
+            return await _address(asked, found, route, as_machines=as_machines)
 
         try:
             self._guard(found)
             certificate = self._reach.certificate(found)
+            access = self._reach.machines(found) if as_machines and route is None else None
             located = session.run(self._target(found), locate)
         except AccessDeniedError as error:
             raise AccessDenied(f"MiniCluster {_name(found)}: {error}") from error
         except KubernetesError as error:
             raise LeadAway(f"MiniCluster {_name(found)}: {error}") from error
         fence = float(policy.fence_seconds) if policy is not None else 30.0
-        return JoinSettings(found, slot, *located, certificate, fence, route=route)
+        address, port, api_port = located
+        by = (
+            MachineRoute(address, api_port, access.name, access.fingerprint, access.token) if access else None
+        )
+        return JoinSettings(found, slot, address, port, certificate, fence, route=route, machines=by)
 
     def _guard(self, found: MiniCluster) -> None:
         """Keep a MiniCluster until its bursts are deleted, before the first machine of one is made.
@@ -275,7 +308,7 @@ class UserReach:
         """Return the text of the CURVE certificate. Raises LeadAway while there is none, KubernetesError."""
 
         async def read(asked: NamespaceSession) -> str:
-            return await _certificate(asked, found)
+            return await _secret_file(asked, found, names.curve_secret(found), _CERTIFICATE)
 
         return session.run(Target(self._access, found.metadata.namespace), read)
 
@@ -286,25 +319,36 @@ class UserReach:
         port = found.spec.network.port
         return LeadRoute(kubeconfig, self._access.context, found.metadata.namespace, labels, port)
 
+    def machines(self, found: MiniCluster) -> MachineAccess:
+        """Return how machines get the certificate. Raises LeadAway while there is none, KubernetesError."""
+
+        async def read(asked: NamespaceSession) -> MachineAccess:
+            tls = await _secret_file(asked, found, names.curve_secret(found), LEAD_CERTIFICATE)
+            key = await _secret_file(asked, found, names.token_secret(found), f"{BURST}.token")
+            return MachineAccess(lead_dns_name(found.metadata.uid), fingerprint(tls), key.strip())
+
+        return session.run(Target(self._access, found.metadata.namespace), read)
+
 
 def _name(found: MiniCluster) -> str:
     return f"{found.metadata.namespace}/{found.metadata.name}"
 
 
-async def _certificate(asked: NamespaceSession, found: MiniCluster) -> str:
-    """Return the text of the CURVE certificate. Raises LeadAway while there is none."""
-    secret = names.curve_secret(found)
+async def _secret_file(asked: NamespaceSession, found: MiniCluster, secret: str, name: str) -> str:
+    """Return the text of a file in a Secret of a MiniCluster. Raises LeadAway while there is none."""
     try:
         item = await asked.client.read(SECRETS, asked.namespace, secret)
     except ApiError as error:
         if error.status != 404:
             raise
         raise LeadAway(f"MiniCluster {_name(found)}: its Secret {secret} is not there yet") from error
-    return base64.b64decode(item["data"][_CERTIFICATE]).decode()
+    if name not in (item.get("data") or {}):
+        raise LeadAway(f"MiniCluster {_name(found)}: its Secret {secret} has no {name}")
+    return base64.b64decode(item["data"][name]).decode()
 
 
 async def _address(
-    asked: NamespaceSession, found: MiniCluster, route: LeadRoute | LeadHost | None
+    asked: NamespaceSession, found: MiniCluster, route: LeadRoute | LeadHost | None, *, as_machines: bool
 ) -> LeadAddress:
     """Return where the lead is reached; it is exposed if it has to be. Raises LeadAway, NameTaken."""
     policy = found.spec.bursting
@@ -314,9 +358,11 @@ async def _address(
         return LeadAddress("", route.port)
     expose = policy.expose if policy is not None else "none"
     if policy is None or expose == "none":
+        if as_machines and policy is not None:
+            await exposure.admit_to_api(asked.client, found, policy.source_ranges)
         address = await exposure.pod_address(asked.client, found)
     elif expose in _WAYS:
-        settings = ExposureSettings(_WAYS[expose], policy.source_ranges)
+        settings = ExposureSettings(_WAYS[expose], policy.source_ranges, has_api=as_machines)
         address = await exposure.expose(asked.client, found, settings)
     else:
         raise LeadAway(f"MiniCluster {_name(found)}: {NO_TUNNELS}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from typing import TYPE_CHECKING
 
-from burst.clusters.records import BurstingCluster
+from burst.clusters.records import MACHINE_KINDS, BurstingCluster
 from burst.errors import LeadAway
 from burst.joining.records import JoinSettings
 from minicluster.document import DocumentError, loading
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from minicluster.document import BurstStatus, MiniCluster
     from minicluster.local.records import ClusterState
     from minicluster.local.state_directory import ClusterDirectory
+
+
+UNFIT = dict.fromkeys(
+    MACHINE_KINDS,
+    "the lead of one on this machine has no API from which machines get its certificate; right would be a"
+    " provider of kind local, or the MiniCluster on Kubernetes",
+)
+"""Kinds of providers whose brokers cannot join a MiniCluster of this machine, and why."""
 
 
 class LocalClusters:
@@ -77,7 +85,7 @@ def _cluster(directory: ClusterDirectory, state: ClusterState) -> BurstingCluste
 
     uid = f"{state.name}-{round(state.created * 1000)}"[-63:]
     title = f"{document.metadata.namespace or 'default'}/{document.metadata.name}"
-    return BurstingCluster(uid, state.name, title, document, lambda: connection.of(state.name), join)
+    return BurstingCluster(uid, state.name, title, document, lambda: connection.of(state.name), join, UNFIT)
 
 
 def _join(directory: ClusterDirectory, document: MiniCluster, slot: str) -> JoinSettings:

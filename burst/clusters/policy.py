@@ -25,9 +25,10 @@ def of_cluster(cluster: BurstingCluster, settings: BurstSettings, now: float) ->
     fit = tuple(name for name in choice.names if kinds[name] not in cluster.unfit)
     problems = [cluster.problem, *choice.problems, policy.currency_problem(found, settings)]
     if choice.names and not fit:
+        kind = kinds[choice.names[0]]
         problems.append(
-            f"{', '.join(choice.names)}: brokers of kind {kinds[choice.names[0]]} cannot join a MiniCluster"
-            " there; right would be a provider of another kind, such as kubernetes, in the settings"
+            f"{', '.join(choice.names)}: brokers of kind {kind} cannot join a MiniCluster there:"
+            f" {cluster.unfit[kind]}"
         )
     if not found.join:
         problems.append("spec.bursting.join is false: jobs in instances of their own are not there yet")

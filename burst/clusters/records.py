@@ -36,14 +36,16 @@ class BurstingCluster:
 
     Also AccessDenied where that may not be read, and NameTaken.
     """
-    unfit: frozenset[str] = frozenset()
-    """Kinds of providers whose brokers cannot join it."""
+    unfit: Mapping[str, str] = field(default_factory=dict)
+    """Kinds of providers whose brokers cannot join it, and why, with what would be right."""
     problem: str = ""
     """Why nothing of it bursts, whatever is set; empty if all is well."""
     is_ending: bool = False
     """Whether it is being deleted, and stays until its bursts are."""
     is_tunneled: bool = False
     """Whether brokers reach its lead by a tunnel of their provider."""
+    join_machines: Callable[[str], JoinSettings] | None = None
+    """As `join`, for machines that are no pods; None: they cannot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,10 @@ class ClusterPolicy:
     """At a time."""
     problem: str = ""
     """Why nothing of it bursts; empty if all is well."""
+
+
+MACHINE_KINDS = frozenset({"compute-engine"})
+"""Kinds of providers whose machines are no pods: they get the certificate from the lead's API."""
 
 
 class ClusterSource(Protocol):

@@ -12,7 +12,7 @@ from burst.clusters.kubernetes_clusters import KubernetesClusters, NamespaceChoi
 from burst.joining.records import LeadHost
 from minicluster.instance.errors import InstanceGone
 from minicluster.lead_client.errors import LeadError, LeadTokenError
-from minicluster.lead_client.instances import open_instance, read_curve_certificate
+from minicluster.lead_client.instances import open_instance, read_curve_certificate, read_machine_access
 from minicluster.lead_client.lead_host import lead_host
 from minicluster.plan.constants import LEAD_API_PORT
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from minicluster.document import MiniCluster
     from minicluster.instance.port import Instance
     from minicluster.kube_client.access import Access
+    from minicluster.lead_client.machine_access import MachineAccess
     from minicluster.lead_client.purpose_keys import PurposeKeys
 
 T = TypeVar("T")
@@ -77,6 +78,11 @@ class KeyReach:
         """Return the text of the CURVE certificate. Raises LeadError."""
         host, port = self._endpoint(found)
         return self._shown(lambda keys: read_curve_certificate(found.metadata.uid, host, keys, port=port))
+
+    def machines(self, found: MiniCluster) -> MachineAccess:
+        """Return how machines that are no pods get the certificate. Raises LeadError."""
+        host, port = self._endpoint(found)
+        return self._shown(lambda keys: read_machine_access(found.metadata.uid, host, keys, port=port))
 
     def route(self, found: MiniCluster) -> LeadHost | None:
         """Return how pods of tunnels reach its broker; None where none are made.

@@ -7,7 +7,7 @@ them. `externalTrafficPolicy: Local` keeps the addresses of those who connect: a
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +15,7 @@ from burst.errors import CallInvalid, NameTaken
 from minicluster.kube_client.api import Selection
 from minicluster.kube_client.errors import ApiError
 from minicluster.kube_client.resources import NETWORK_POLICIES, PODS, SERVICES
-from minicluster.plan.constants import API_VERSION, KIND, Component
+from minicluster.plan.constants import API_VERSION, KIND, LEAD_API_PORT, Component
 from minicluster.plan.objects.labels import lead_pod, recommended
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 KubeObject = dict[str, Any]
 
+BROKER, API = "broker", "lead-api"
+"""The names of the Service's ports."""
 _NAME, _UID = 40, 12
 """Characters of a MiniCluster's name and uid in the names: a Service's has at most 63."""
 
@@ -47,6 +49,8 @@ class ExposureSettings:
     """From where brokers of bursts come, such as 10.0.0.0/8; empty: from everywhere."""
     address: str = ""
     """By what name or address nodes are reached, where it is not their own; for a NodePort alone."""
+    has_api: bool = False
+    """Whether the lead's API is exposed besides its broker, for machines that are no pods."""
 
 
 class LeadAddress(NamedTuple):
@@ -54,6 +58,8 @@ class LeadAddress(NamedTuple):
 
     address: str
     port: int
+    api_port: int = 0
+    """Of its API; 0: that is not exposed."""
 
 
 def exposure_name(cluster: MiniCluster) -> str:
@@ -64,17 +70,19 @@ def exposure_name(cluster: MiniCluster) -> str:
 
 def exposure_objects(cluster: MiniCluster, settings: ExposureSettings) -> tuple[KubeObject, KubeObject]:
     """Return the policy, then the Service. Raises CallInvalid for what is no range of addresses."""
-    for each in settings.source_ranges:
-        _check(each)
-    peers = [{"ipBlock": {"cidr": each}} for each in settings.source_ranges]
-    return _policy(cluster, peers), _service(cluster, settings)
+    ports = [cluster.spec.network.port, *([LEAD_API_PORT] if settings.has_api else ())]
+    return _policy(cluster, _peers(settings.source_ranges), ports), _service(cluster, settings)
 
 
 async def expose(client: Api, cluster: MiniCluster, settings: ExposureSettings) -> LeadAddress | None:
     """Expose a lead, if it is not yet; return where, None while that is not known.
 
-    Raises NameTaken, CallInvalid and KubernetesError.
+    Its API stays exposed where it is: other bursts may have it so. Raises NameTaken, CallInvalid and
+    KubernetesError.
     """
+    before = await _read(client, cluster, SERVICES)
+    if before is not None and _is_of(before, cluster) and _port(before, API) is not None:
+        settings = replace(settings, has_api=True)
     for item in exposure_objects(cluster, settings):
         await _apply(client, cluster, item)
     service = await client.read(SERVICES, cluster.metadata.namespace, exposure_name(cluster))
@@ -85,13 +93,21 @@ async def expose(client: Api, cluster: MiniCluster, settings: ExposureSettings) 
 
 async def admit(client: Api, cluster: MiniCluster, peer: KubeObject) -> None:
     """Have a lead's broker admit a peer in its own cluster. Raises NameTaken and KubernetesError."""
-    await _apply(client, cluster, _policy(cluster, [peer]))
+    await _apply(client, cluster, _policy(cluster, [peer], [cluster.spec.network.port]))
+
+
+async def admit_to_api(client: Api, cluster: MiniCluster, source_ranges: Sequence[str]) -> None:
+    """Have a lead's API admit machines from ranges of addresses, or from everywhere where there are none.
+
+    Raises NameTaken, CallInvalid and KubernetesError.
+    """
+    await _apply(client, cluster, _policy(cluster, _peers(source_ranges), [LEAD_API_PORT]))
 
 
 async def pod_address(client: Api, cluster: MiniCluster) -> LeadAddress | None:
     """Return the address of the lead's pod, None while it has none. Raises KubernetesError."""
     address = _of_lead(await _lead_pods(client, cluster), "podIP")
-    return LeadAddress(address, cluster.spec.network.port) if address else None
+    return LeadAddress(address, cluster.spec.network.port, LEAD_API_PORT) if address else None
 
 
 async def _lead_pods(client: Api, cluster: MiniCluster) -> tuple[KubeObject, ...]:
@@ -115,11 +131,10 @@ async def unexpose(client: Api, cluster: MiniCluster) -> None:
 
 def balancer_address(service: KubeObject) -> LeadAddress | None:
     """Return the address of a load balancer, None while it has none."""
-    port = service["spec"]["ports"][0]["port"]
     ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
     for each in ingress:
         if address := each.get("ip") or each.get("hostname"):
-            return LeadAddress(address, port)
+            return LeadAddress(address, _number(service, BROKER, "port"), _number(service, API, "port"))
     return None
 
 
@@ -127,9 +142,18 @@ def node_address(
     service: KubeObject, pods: Iterable[KubeObject], settings: ExposureSettings
 ) -> LeadAddress | None:
     """Return the address of the lead's node and the port there, None while the lead is on no node."""
-    port = service["spec"]["ports"][0].get("nodePort")
+    port, api_port = (_number(service, each, "nodePort") for each in (BROKER, API))
     address = _of_lead(pods, "hostIP")
-    return LeadAddress(settings.address or address, port) if address and port else None
+    return LeadAddress(settings.address or address, port, api_port) if address and port else None
+
+
+def _port(service: KubeObject, name: str) -> KubeObject | None:
+    return next((each for each in service["spec"]["ports"] if each.get("name") == name), None)
+
+
+def _number(service: KubeObject, name: str, field: str) -> int:
+    """Return the number of a port, 0 where there is none."""
+    return int((_port(service, name) or {}).get(field) or 0)
 
 
 def _of_lead(pods: Iterable[KubeObject], field: str) -> str:
@@ -143,22 +167,27 @@ def _of_lead(pods: Iterable[KubeObject], field: str) -> str:
     return next(filter(None, found), "")
 
 
-def _check(text: str) -> None:
-    try:
-        ipaddress.ip_network(text)
-    except ValueError as error:
-        raise CallInvalid(f"source ranges: {error}; right would be 10.0.0.0/8") from error
+def _peers(source_ranges: Iterable[str]) -> list[KubeObject]:
+    for each in source_ranges:
+        try:
+            ipaddress.ip_network(each)
+        except ValueError as error:
+            raise CallInvalid(f"source ranges: {error}; right would be 10.0.0.0/8") from error
+    return [{"ipBlock": {"cidr": each}} for each in source_ranges]
 
 
 def _service(cluster: MiniCluster, settings: ExposureSettings) -> KubeObject:
-    port = cluster.spec.network.port
+    ports = {BROKER: cluster.spec.network.port, **({API: LEAD_API_PORT} if settings.has_api else {})}
     spec: KubeObject = {
         "type": "NodePort",
         "externalTrafficPolicy": "Local",
         # Followers come before the instance is ready, and after a lead's restart.
         "publishNotReadyAddresses": True,
         "selector": lead_pod(cluster),
-        "ports": [{"name": "broker", "port": port, "targetPort": port, "protocol": "TCP"}],
+        "ports": [
+            {"name": name, "port": port, "targetPort": port, "protocol": "TCP"}
+            for name, port in ports.items()
+        ],
     }
     if settings.way is ExposureWay.LOAD_BALANCER:
         spec["type"] = "LoadBalancer"
@@ -167,9 +196,9 @@ def _service(cluster: MiniCluster, settings: ExposureSettings) -> KubeObject:
     return {"apiVersion": "v1", "kind": "Service", "metadata": _metadata(cluster), "spec": spec}
 
 
-def _policy(cluster: MiniCluster, peers: Sequence[KubeObject]) -> KubeObject:
-    """Return the policy that admits these peers to the lead's broker, or everybody where there are none."""
-    rule: KubeObject = {"ports": [{"port": cluster.spec.network.port, "protocol": "TCP"}]}
+def _policy(cluster: MiniCluster, peers: Sequence[KubeObject], ports: Iterable[int]) -> KubeObject:
+    """Return the policy that admits these peers to the lead's ports, or everybody where there are none."""
+    rule: KubeObject = {"ports": [{"port": each, "protocol": "TCP"} for each in ports]}
     if peers:
         rule["from"] = list(peers)
     selector = {"matchLabels": lead_pod(cluster)}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
+from burst.clusters.records import MACHINE_KINDS
 from burst.errors import BurstError, SettingsInvalid
 from minicluster.document.problems import nearest
 
@@ -39,6 +40,8 @@ class ProviderContext(NamedTuple):
     """A private directory of this service, for what a provider keeps on this machine."""
     tunnel_pods: TunnelPods | None = None
     """Where the lead's side of tunnels runs in pods, for a service that is one itself."""
+    join_machines: Callable[[WantedBurst], JoinSettings] | None = None
+    """As `join`, for machines that are no pods. Kinds in MACHINE_KINDS have it as `join`."""
 
 
 @runtime_checkable
@@ -127,13 +130,18 @@ def open_providers(
             problems += error.problems
             continue
         try:
-            opened[each.name] = kind.open(each.name, settings, context)
+            opened[each.name] = kind.open(each.name, settings, _for_kind(context, each.kind))
         except Exception as error:  # noqa: BLE001 - a plug-in may fail with anything
             refusal = f"kind {each.kind} does not take them: {_words(error)}"
             problems.append(file.problem((*path, "settings"), refusal))
     if problems:
         raise SettingsInvalid(problems)
     return opened
+
+
+def _for_kind(context: ProviderContext, kind: str) -> ProviderContext:
+    by_machines = context.join_machines
+    return context._replace(join=by_machines) if kind in MACHINE_KINDS and by_machines else context
 
 
 def _words(error: Exception) -> str:

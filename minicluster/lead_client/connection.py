@@ -8,6 +8,7 @@ has a deadline, and redirects are not followed. Every failure is a LeadError wit
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import ssl
 from contextlib import asynccontextmanager
@@ -78,7 +79,17 @@ class _ClosedError(LeadError):
 class LeadConnection:
     """A verified connection, which may be used for several requests. Every method raises LeadError."""
 
-    __slots__ = ("_address", "_http", "_incoming", "_outgoing", "_reader", "_received", "_tls", "_writer")
+    __slots__ = (
+        "_address",
+        "_http",
+        "_incoming",
+        "_outgoing",
+        "_reader",
+        "_received",
+        "_tls",
+        "_writer",
+        "fingerprint",
+    )
 
     def __init__(
         self,
@@ -94,10 +105,13 @@ class LeadConnection:
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=address.name)
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
         self._received = 0  # bytes, of all answers so far
+        self.fingerprint = ""
+        """The SHA-256 of the lead's certificate in DER, in hex; empty before the handshake."""
 
     async def handshake(self) -> None:
         """Begin TLS. Raises LeadError where the certificate is not the one that this lead must have."""
         await self._drive(self._tls.do_handshake)
+        self.fingerprint = hashlib.sha256(self._tls.getpeercert(binary_form=True) or b"").hexdigest()
 
     async def request(
         self, method: str, path: str, token: str, body: bytes | None = None, seconds: float | None = None

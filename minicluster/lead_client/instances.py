@@ -15,6 +15,7 @@ from minicluster.instance.rpc_instance import RpcInstance
 from minicluster.lead_client.connection import Address, connected
 from minicluster.lead_client.errors import LeadTokenError
 from minicluster.lead_client.lead_channel import LeadChannel
+from minicluster.lead_client.machine_access import MachineAccess
 from minicluster.lead_server.purposes import CURVE_CERTIFICATE
 from minicluster.plan.constants import LEAD_API_PORT
 from minicluster.plan.objects.keys import lead_dns_name
@@ -59,14 +60,32 @@ def read_curve_certificate(
     calling thread. Raises LeadError.
     """
     address = Address(host, port, lead_dns_name(uid))
-    return _by_any(keys, lambda each: asyncio.run(_read_certificate(address, each, uid)))
+    return _by_any(keys, lambda each: asyncio.run(_read_certificate(address, each, uid))[0])
 
 
-async def _read_certificate(address: Address, keys: PurposeKeys, uid: str) -> str:
+def read_machine_access(
+    uid: str, host: str, keys: Sequence[PurposeKeys], *, port: int = LEAD_API_PORT
+) -> MachineAccess:
+    """Return how machines of bursts get the certificate of a MiniCluster, as its lead shows itself now.
+
+    As `read_curve_certificate`, also in what it raises.
+    """
+    address = Address(host, port, lead_dns_name(uid))
+
+    def read(each: PurposeKeys) -> MachineAccess:
+        _, fingerprint = asyncio.run(_read_certificate(address, each, uid))
+        return MachineAccess(address.name, fingerprint, each.token(uid))
+
+    return _by_any(keys, read)
+
+
+async def _read_certificate(address: Address, keys: PurposeKeys, uid: str) -> tuple[str, str]:
+    """Return the certificate, and the fingerprint of that by which its lead is known."""
     async with connected(address, keys.trust()) as connection:
         head = await connection.request("GET", CURVE_CERTIFICATE, keys.token(uid))
         if head.status == HTTPStatus.OK:
-            return (await connection.content(MAX_CERTIFICATE_BYTES)).decode()
+            text = (await connection.content(MAX_CERTIFICATE_BYTES)).decode()
+            return text, connection.fingerprint
         if head.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             raise LeadTokenError(f"the lead API at {address} does not accept the token for {keys.purpose}")
         if head.status == HTTPStatus.NOT_FOUND:

@@ -20,10 +20,11 @@ MAX_BYTES = 16 << 10
 
 def routes(path: str) -> Routes:
     """Return the route of a certificate's file; none without one."""
-    return {CURVE_CERTIFICATE: {"GET": lambda _query, _body: _read(path)}} if path else {}
+    return {CURVE_CERTIFICATE: {"GET": lambda _query, _body: read(path)}} if path else {}
 
 
-def _read(path: str) -> Text:
+def read(path: str) -> Text:
+    """Return the certificate in a file. Raises BadRequest."""
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs start time
             return Text(file.read(MAX_BYTES), "text/plain")

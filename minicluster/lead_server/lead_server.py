@@ -6,13 +6,14 @@ import contextlib
 import os
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minicluster.broker_link.errors import reason
-from minicluster.lead_server import curve_route, extensions, instance_route
+from minicluster.lead_server import curve_route, extensions, instance_route, machine_route
 from minicluster.lead_server.files import ServerCredentials
 from minicluster.lead_server.operator_routes import routes
-from minicluster.lead_server.purposes import CURVE_CERTIFICATE, INSTANCE
+from minicluster.lead_server.purposes import CURVE_CERTIFICATE, INSTANCE, MACHINE_CERTIFICATE
 from minicluster.lead_server.routes import Audience, ExtensionContext
 from minicluster.lead_server.server import Server
 from minicluster.lead_server.status_poller import Follower
@@ -73,6 +74,9 @@ class LeadServer:
         # All three variables are the start script's.
         run = os.environ.get("MINICLUSTER_RUN", "/run/minicluster")
         starts = os.environ.get("MINICLUSTER_RESTORED") or os.environ.get("MINICLUSTER_STARTS_QUEUES")
+        self._machines = machine_route.MachineCertificates(
+            self._curve_path, self._credentials, Path(run) / machine_route.RECORD, log
+        )
         self._state_files = StateFiles(run, starts_queues=bool(starts))
         self._follower = Follower(self._snapshot, connect, broke, self._state_files, main_job=main_job)
         self._extensions = list(extensions.load(ExtensionContext(settings, connect, broke), log))
@@ -100,9 +104,15 @@ class LeadServer:
             **routes(self._snapshot, self._connect, self._state_files, self._archive),
             **instance_route.routes(self._connect, self._credentials),
             **curve_route.routes(self._curve_path),
+            **self._machines.routes(),
         }
         table, audiences = extensions.joined(own, self._extensions)
-        audiences = {**audiences, INSTANCE: self._for_instance, CURVE_CERTIFICATE: Audience.BURST}
+        audiences = {
+            **audiences,
+            INSTANCE: self._for_instance,
+            CURVE_CERTIFICATE: Audience.BURST,
+            MACHINE_CERTIFICATE: Audience.ALL,  # who has a token for it has no other
+        }
         passed = extensions.proxied(self._extensions)
         pause = MIN_RETRY_DELAY
         while not self._ending.is_set():

@@ -20,6 +20,9 @@ INSTANCE = "/v1/instance"
 CURVE_CERTIFICATE = "/v1/curve-certificate"
 """The path at which a service that manages bursts reads the certificate by which brokers join."""
 
+MACHINE_CERTIFICATE = "/v1/machine-certificate"
+"""The path at which a machine gets it, by a token that is none of these (`machine_tokens`)."""
+
 
 class Purpose(NamedTuple):
     """One purpose of a token."""

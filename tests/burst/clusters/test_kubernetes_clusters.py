@@ -15,10 +15,13 @@ from burst.settings.file import parse
 from minicluster.backends.errors import BackendError
 from minicluster.instance.errors import InstanceGone
 from minicluster.kube_client.access import Access
+from minicluster.lead_client.machine_access import fingerprint
+from minicluster.lead_server import machine_tokens
 from minicluster.plan.objects import names
 from minicluster.plan.objects.labels import lead_pod
 from tests.burst.joining.near import SPEC
 from tests.burst.providers.kubernetes.fake_api import Refusal, serving
+from tests.lead.keys import Authority
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,13 +36,14 @@ CORE = f"/api/v1/namespaces/{NAMESPACE}"
 CLUSTERS = f"/apis/flux-framework.org/v1alpha2/namespaces/{NAMESPACE}/miniclusters"
 UID = "5f0e2a8c-1111-2222-3333-444455556666"
 SECRET = "of two keys, which are secret"
+TOKEN = "t" * 64
 FORBIDDEN = (
     'secrets "x" is forbidden: User "ada" cannot get resource "secrets" in API group ""'
     ' in the namespace "science"'
 )
 UNFIT = (
-    "brokers of kind local cannot join a MiniCluster there; right would be a provider of another kind, such"
-    " as kubernetes, in the settings"
+    "brokers of kind local cannot join a MiniCluster there: no lead in a pod is reached from this machine;"
+    " right would be a provider of another kind, such as kubernetes, in the settings"
 )
 KINDS = "{currency: EUR, providers: [{name: here, kind: local}, {name: far, kind: memory}]}"
 
@@ -287,3 +291,100 @@ def test_an_instance_that_does_not_run_is_not_connected(source: Source) -> None:
     pod["spec"] = {"containers": [{"name": "flux"}]}
     with pytest.raises(InstanceGone, match="cluster mc: its lead broker does not run yet: pod mc-0"):
         found.connect()
+
+
+MACHINES = "{currency: EUR, providers: [{name: vms, kind: compute-engine}]}"
+
+
+def with_tokens(source: Source, found: BurstingCluster) -> str:
+    """Give a lead the files of its API; return the fingerprint of its certificate."""
+    files = {"curve.cert": SECRET, "door.crt": Authority().certificate}
+    path = f"{CORE}/secrets/{names.curve_secret(found.document)}"
+    source.api.items[path]["data"] = {
+        each: base64.b64encode(text.encode()).decode() for each, text in files.items()
+    }
+    tokens = names.token_secret(found.document)
+    data = {"burst.token": base64.b64encode(TOKEN.encode()).decode()}
+    source.api.add(f"{CORE}/secrets/{tokens}", {"metadata": {"name": tokens}, "data": data})
+    return fingerprint(files["door.crt"])
+
+
+def test_machines_reach_the_api_as_well_and_keep_it_until_bursts_are_gone(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pods of another provider that join meanwhile do not take it from them."""
+    found = source.one(expose="nodePort", sourceRanges=["192.0.2.0/24"])
+    shown = with_tokens(source, found)
+    add = source.api.add
+
+    def with_ports(path: str, body: Any) -> Any:
+        if body.get("kind") == "Service":
+            for number, each in enumerate(body["spec"]["ports"], 30_123):
+                each["nodePort"] = number
+        return add(path, body)
+
+    monkeypatch.setattr(source.api, "add", with_ports)
+    assert found.join_machines is not None
+    joined = found.join_machines("burst-0")
+    route = joined.machines
+    assert route is not None
+    assert (joined.address, joined.port, route.address, route.port) == (
+        "192.0.2.11",
+        30_123,
+        "192.0.2.11",
+        30_124,
+    )
+    assert (route.name, route.fingerprint) == (f"{UID}.door.minicluster", shown)
+    token = route.token("aaaaaaaaaa", 3, 1_800_000_000.2)
+    assert machine_tokens.verified(TOKEN.encode(), token) == ("aaaaaaaaaa", 3, 1_800_000_001)
+    assert TOKEN not in repr(joined)
+    assert SECRET not in repr(joined)
+
+    assert found.join("burst-0").machines is None
+    [service], [policy] = source.api.of("services"), source.api.of("networkpolicies")
+    assert [each["name"] for each in service["spec"]["ports"]] == ["broker", "lead-api"]
+    [rule] = policy["spec"]["ingress"]
+    assert [each["port"] for each in rule["ports"]] == [found.document.spec.network.port, 8443]
+    assert rule["from"] == [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
+    source.clusters.withdraw(frozenset())
+    assert source.exposed() == []
+
+
+def test_machines_with_a_route_to_pods_are_admitted_to_the_api_alone(source: Source) -> None:
+    found = source.one(expose="none")
+    with_tokens(source, found)
+    assert found.join_machines is not None
+    joined = found.join_machines("burst-0")
+    assert joined.machines is not None
+    assert (joined.machines.address, joined.machines.port) == ("10.1.2.3", 8443)
+    [policy] = source.api.of("networkpolicies")
+    assert [each["port"] for each in policy["spec"]["ingress"][0]["ports"]] == [8443]
+    assert source.exposed() == ["NetworkPolicy"]
+
+
+def test_without_an_api_of_its_lead_machines_wait(source: Source) -> None:
+    found = source.one(expose="nodePort")
+    assert found.join_machines is not None
+    name = names.curve_secret(found.document)
+    with pytest.raises(LeadAway, match=rf"MiniCluster science/mc: its Secret {name} has no door\.crt"):
+        found.join_machines("burst-0")
+
+
+@pytest.mark.parametrize(
+    ("bursting", "problem"),
+    [
+        ({"expose": "nodePort"}, ""),
+        (
+            {},
+            (
+                "vms: brokers of kind compute-engine cannot join a MiniCluster there: its"
+                " spec.bursting.expose is tunnel, which ends at an API server, and machines have none; right"
+                " would be nodePort or loadBalancer"
+            ),
+        ),
+    ],
+)
+def test_machines_are_at_no_end_of_a_tunnel(source: Source, bursting: dict[str, Any], problem: str) -> None:
+    found = source.one(**bursting)
+    planned = policy.of_cluster(found, parse(MACHINES, source="test").settings, 0.0)
+    assert (planned.problem, planned.providers) == (problem, () if problem else ("vms",))

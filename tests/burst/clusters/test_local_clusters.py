@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from burst.clusters import policy
 from burst.clusters.local_clusters import LocalClusters
+from burst.settings.file import parse
 from minicluster.document import BurstStatus
 from minicluster.local import burst_file, state_directory, state_file
 from minicluster.local.errors import StateDirectoryError
@@ -127,3 +129,14 @@ def test_a_file_that_leads_elsewhere_is_refused(directory: ClusterDirectory) -> 
     os.symlink("/etc/hostname", directory.bursts)  # noqa: PTH211 - as another program may
     with pytest.raises(StateDirectoryError, match="it is a symbolic link"):
         burst_file.read(directory)
+
+
+def test_machines_of_a_cloud_cannot_join_one_of_this_machine(directory: ClusterDirectory) -> None:
+    [cluster] = LocalClusters().clusters()
+    file = parse("providers: [{name: vms, kind: compute-engine}]", source="test")
+    assert policy.of_cluster(cluster, file.settings, 0.0).problem == (
+        "vms: brokers of kind compute-engine cannot join a MiniCluster there: the lead of one on this machine"
+        " has no API from which machines get its certificate; right would be a provider of kind local, or the"
+        " MiniCluster on Kubernetes"
+    )
+    assert directory.path.exists()

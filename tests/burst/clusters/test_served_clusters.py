@@ -14,9 +14,10 @@ from minicluster.backends.errors import BackendError
 from minicluster.instance.errors import InstanceGone
 from minicluster.kube_client.access import Access
 from minicluster.lead_client.keys import LeadAuthority
+from minicluster.lead_client.machine_access import fingerprint
 from minicluster.lead_client.purpose_keys import BURST, PurposeKeys
 from minicluster.lead_client.renewed_keys import CHECK_INTERVAL, FORMER_LIFE, RETRY_DELAY
-from minicluster.lead_server import curve_route, files, instance_route
+from minicluster.lead_server import curve_route, files, instance_route, machine_tokens
 from minicluster.lead_server.purposes import CURVE_CERTIFICATE, INSTANCE
 from minicluster.lead_server.routes import Audience
 from minicluster.lead_server.server import Server
@@ -42,6 +43,7 @@ class Lead:
     """The API of a lead with a broker that is played."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         authority = Authority()
         authority.write(folder / "keys", NAME)
         self.keys = PurposeKeys(BURST, authority.certificate, b"k" * 32)
@@ -268,3 +270,16 @@ def test_a_secret_that_cannot_be_read_leaves_the_former_keys(
     assert keys.current() == (lead.keys,)
     where = "Secret system/minicluster-burst with the keys for leads"
     assert keys.trouble == f"{where} cannot be used: burst.key is missing"
+
+
+def test_machines_get_tokens_that_this_lead_accepts_by_its_own_certificate(
+    source: Source, lead: Lead
+) -> None:
+    found = source.one(expose="none")
+    assert found.join_machines is not None
+    route = found.join_machines("burst-0").machines
+    assert route is not None
+    assert (route.address, route.port, route.name) == ("10.1.2.3", 8443, NAME)
+    assert route.fingerprint == fingerprint((lead.folder / "keys" / files.CERTIFICATE).read_text())
+    token = route.token("aaaaaaaaaa", 0, 1_800_000_000)
+    assert machine_tokens.verified(lead.token.read_bytes(), token) == ("aaaaaaaaaa", 0, 1_800_000_000)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from burst.joining import relay
+from burst.joining import machine_boot, relay
 from burst.joining.relay import IDLE, TAKEN, TunnelRelay
 
 if TYPE_CHECKING:
@@ -232,11 +232,12 @@ def test_one_whose_node_is_drained_is_no_job_that_is_complete() -> None:
         assert process.wait(30) == 143
 
 
-def test_it_is_one_file_that_python_3_8_runs() -> None:
-    text = Path(relay.__file__).read_text()
+@pytest.mark.parametrize("program_file", [relay.__file__, machine_boot.__file__])
+def test_each_is_one_file_that_python_3_8_runs(program_file: str) -> None:
+    text = Path(program_file).read_text()
     ast.parse(text, feature_version=(3, 8))
     program = "import sys, vermin; sys.exit(vermin.main())"
-    words = ("--violations", "--quiet", "--no-tips", "--target=3.8-", relay.__file__)
+    words = ("--violations", "--quiet", "--no-tips", "--target=3.8-", program_file)
     done = subprocess.run(
         [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False
     )
