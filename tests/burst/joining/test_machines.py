@@ -118,8 +118,8 @@ VOLUMES = {
             replace(JOIN, machines=None),
             WANTED,
             (
-                "they get its certificate from its lead's API, which is not reached from there: right would be"
-                " spec.bursting.expose: nodePort or loadBalancer, in a Kubernetes cluster with an operator"
+                "they get its certificate from its lead's API, which is not reached from there: right would"
+                " be spec.bursting.expose: nodePort or loadBalancer, in a Kubernetes cluster with an operator"
             ),
         ),
         (

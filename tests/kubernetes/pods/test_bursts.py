@@ -64,7 +64,7 @@ def join(live: Live, nodes: ControlPlane, remote: ControlPlane) -> JoinSettings:
         raise RetryLater("the lead has no address yet")
     secret = nodes.api.get(f"/api/v1/namespaces/{live.namespace}/secrets/{names.curve_secret(found)}")
     certificate = b64decode(secret["data"]["curve.cert"]).decode()
-    return JoinSettings(found, "burst-0", *address, certificate)
+    return JoinSettings(found, "burst-0", address.address, address.port, certificate)
 
 
 def provider(
