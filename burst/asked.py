@@ -9,7 +9,6 @@ from burst.ledger import bursts, jobs
 from burst.lifecycle.records import AssignedJob, BurstRecord
 from burst.lifecycle.states import OPEN
 from burst.planning.plan import scopes
-from minicluster.database import new_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +51,7 @@ async def request(
     amounts = dict.fromkeys(sorted(scopes(lead.cluster, planned.provider, lead.title)), planned.worst)
     amounts |= {f"user:{user}": portion for user, portion in planned.portions.items()}
     burst = BurstRecord(
-        id=new_id(now).lower(),
+        id=ledger.new_id(),
         cluster=lead.cluster,
         cluster_name=lead.name,
         slot=planned.slot,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from burst import asked
 from burst.asked import JobOrigin, LeadIdentity
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from burst.clusters.connections import LeadConnections, OpenLead
     from burst.clusters.records import BurstingCluster, ClusterPolicy
+    from burst.leads.layout import LeadLayout
     from burst.leads.waiting_jobs import WaitingJob
     from burst.ledger.ledger import BurstLedger
     from burst.lifecycle.records import BurstRecord
@@ -29,10 +29,43 @@ if TYPE_CHECKING:
     from burst.planning.records import Budget
     from burst.providers.provider import BurstProvider
 
+T = TypeVar("T")
 RECENT = 200
 """How many of the latest bursts decide which providers rest."""
 STUCK_SECONDS = 3600.0
 """After so long in `deleting` a burst keeps its provider from further ones."""
+
+
+class WaitingReader(Protocol):
+    """Reads what waits at one lead."""
+
+    def read(self) -> list[WaitingJob]:
+        """Return the burstable jobs that wait. Blocks; raises InstanceError."""
+        ...
+
+
+class PlannedLead(Protocol):
+    """What a plan needs of a lead."""
+
+    @property
+    def identity(self) -> str:
+        """The id of its instance."""
+
+    @property
+    def layout(self) -> LeadLayout:
+        """Who has which ranks."""
+
+    @property
+    def waiting(self) -> WaitingReader:
+        """What reads the jobs that wait."""
+
+
+class PlannedLeads(Protocol):
+    """Connections to leads."""
+
+    def ask(self, uid: str, work: Callable[[PlannedLead], T]) -> T:
+        """Return what a function returns of a lead. Blocks; raises LeadAway."""
+        ...
 
 
 class LedgerView(NamedTuple):
@@ -67,7 +100,7 @@ class BurstPlanner:
         self,
         ledger: BurstLedger,
         providers: Mapping[str, BurstProvider],
-        connections: LeadConnections,
+        connections: PlannedLeads,
         policy_of: Callable[[BurstingCluster, float], ClusterPolicy],
         hooks: PlanHooks = USUAL,
     ) -> None:
@@ -82,7 +115,7 @@ class BurstPlanner:
         now = self._ledger.now()
         policy = self._policy_of(cluster, now)
 
-        def work(lead: OpenLead) -> tuple[OpenLead, list[WaitingJob]]:
+        def work(lead: PlannedLead) -> tuple[PlannedLead, list[WaitingJob]]:
             return lead, lead.waiting.read()
 
         lead, waiting = await asyncio.to_thread(self._connections.ask, cluster.uid, work)
@@ -106,7 +139,7 @@ class BurstPlanner:
         self,
         cluster: BurstingCluster,
         policy: ClusterPolicy,
-        lead: OpenLead,
+        lead: PlannedLead,
         waiting: Sequence[WaitingJob],
         view: LedgerView,
     ) -> BurstPlanRequest:

@@ -27,14 +27,21 @@ MAX_STEPS = 50
 class BurstService:
     """One process; of several the one that has the lease does the work."""
 
-    def __init__(self, context: AdvanceContext) -> None:
+    def __init__(self, context: AdvanceContext, *, in_turn: bool = False) -> None:
+        """`in_turn`: one provider after the other, so that the same happens each time (rehearsals)."""
         self._context = context
+        self._in_turn = in_turn
         self._quiet: dict[str, float] = {}
         """Until when a burst needs nobody."""
         self.swept: float | None = None
         """When the last sweep has ended, in seconds since 1970."""
         self.report: SweepReport | None = None
         """What the last sweep has found."""
+
+    @property
+    def quiet_until(self) -> float:
+        """Until when no burst needs anybody, as far as the last tick has seen: 0 where one does now."""
+        return min(self._quiet.values(), default=0.0)
 
     async def _advance(self, every: Sequence[BurstRecord]) -> None:
         """Take bursts of one provider on, one after the other."""
@@ -64,6 +71,10 @@ class BurstService:
         for burst in opened:
             if self._quiet[burst.id] <= now or burst.stopping or context.is_ending(burst.cluster):
                 by_provider.setdefault(burst.provider, []).append(burst)
+        if self._in_turn:
+            for every in by_provider.values():
+                await self._advance(every)
+            by_provider.clear()
         # One whose calls take long does not delay the bursts of others.
         ended = await asyncio.gather(*map(self._advance, by_provider.values()), return_exceptions=True)
         for error in ended:

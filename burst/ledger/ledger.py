@@ -28,11 +28,18 @@ _REQUESTS = "requests"
 class BurstLedger:
     """The ledger, as one process has it."""
 
-    def __init__(self, database: Database, holder: str, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        holder: str,
+        now: Callable[[], float],
+        make_id: Callable[[float], str] = new_id,
+    ) -> None:
         self._database = database
         self._holder = holder
         self.now = now
         """Seconds since 1970."""
+        self._make_id = make_id
         self.fence = 0
         """Of this process's lease; 0: it has none."""
         self._renewed = 0.0
@@ -117,10 +124,14 @@ class BurstLedger:
         """Add a line to a burst's journal, in a transaction."""
         await journal.add(connection, burst, self.fence, text, self.now())
 
+    def new_id(self) -> str:
+        """Return an id for something new: a ULID in lower case."""
+        return self._make_id(self.now()).lower()
+
     async def installation(self) -> str:
         """Return the id of this installation."""
 
         async def work(connection: AsyncConnection) -> str:
-            return await installation.ensure(connection, new_id(self.now()).lower())
+            return await installation.ensure(connection, self.new_id())
 
         return await self._database.writing(work)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker_config.formats import durations
 
@@ -12,10 +12,14 @@ if TYPE_CHECKING:
     from burst.planning.records import BurstableJob, BurstSelection
 
 
-def is_burstable(job: BurstableJob) -> bool:
+def wants_burst(wish: Any) -> bool:
     """Return whether a user asked for it: by true, by 1 (`--setattr=burstable`), or by a provider's name."""
-    wish = job.wish
     return wish is True or (type(wish) is int and wish == 1) or (isinstance(wish, str) and wish != "")
+
+
+def is_burstable(job: BurstableJob) -> bool:
+    """Return whether a user asked for a job's burst."""
+    return wants_burst(job.wish)
 
 
 def provider_of(job: BurstableJob) -> str | None:

@@ -147,6 +147,8 @@ class RehearsedCloud:
     """By call: what happens to the next ones."""
     calls: list[str] = field(default_factory=list)
     """Every call so far, by name."""
+    numbered: dict[tuple[str, int], FaultOrder] = field(default_factory=dict)
+    """By call and its number, the first one is 1: what happens to it."""
     groups: list[CloudGroup] = field(default_factory=list)
     machines: list[CloudMachine] = field(default_factory=list)
     started: Callable[[CloudMachine], None] = lambda _machine: None
@@ -158,9 +160,17 @@ class RehearsedCloud:
         """Have the next calls of a name meet faults, one each."""
         self.faults.setdefault(call, deque()).extend(FaultOrder(each, after) for each in faults)
 
+    def order_number(self, call: str, number: int, fault: CloudFault, after: float = 0.0) -> None:
+        """Have one call of a name meet a fault."""
+        self.numbered[call, number] = FaultOrder(fault, after)
+
     def called(self, call: str) -> FaultOrder | None:
         """Note a call; return what happens to it."""
         self.calls.append(call)
+        if self.numbered:
+            found = self.numbered.pop((call, self.calls.count(call)), None)
+            if found is not None:
+                return found
         waiting = self.faults.get(call)
         return waiting.popleft() if waiting else None
 

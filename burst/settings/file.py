@@ -52,31 +52,47 @@ class SettingsFile:
 
 def load(path: File) -> SettingsFile:
     """Return the settings of a file. Raises SettingsInvalid, also where it cannot be read."""
-    try:
-        text = path.read_text("utf-8-sig")
-    except OSError as error:
-        raise SettingsInvalid([_whole(f"cannot be read: {error.strerror or error}", str(path))]) from error
-    except UnicodeDecodeError as error:
-        raise SettingsInvalid([_whole(f"is not UTF-8: byte {error.start}", str(path))]) from error
-    return parse(text, source=str(path))
+    return parse(text_of(path), source=str(path))
 
 
 def parse(text: str, *, source: str = "") -> SettingsFile:
     """Return the settings of a text; an empty one has no providers. Raises SettingsInvalid."""
+    return checked(located(text, source=source), source=source)
+
+
+def text_of(path: File) -> str:
+    """Return the text of a file. Raises SettingsInvalid where it cannot be read."""
+    try:
+        return path.read_text("utf-8-sig")
+    except OSError as error:
+        raise SettingsInvalid([_whole(f"cannot be read: {error.strerror or error}", str(path))]) from error
+    except UnicodeDecodeError as error:
+        raise SettingsInvalid([_whole(f"is not UTF-8: byte {error.start}", str(path))]) from error
+
+
+def located(text: str, *, source: str = "") -> Located:
+    """Return the one document of a text, empty where it has none. Raises SettingsInvalid."""
     documents, problems = positions.read(text)
     if problems:
         raise SettingsInvalid([replace(each, source=source) for each in problems])
     if len(documents) > 1:
         raise SettingsInvalid([_whole(f"has {len(documents)} documents; right would be one", source)])
     document = documents[0] if documents else Located({}, {}, {})
-    if document.value is None:
-        document = replace(document, value={})
+    return replace(document, value={}) if document.value is None else document
+
+
+def record_of(document: Located, record: type[R], *, source: str = "") -> R:
+    """Return a document as a record. Raises SettingsInvalid."""
     try:
-        settings = BurstSettings.model_validate(document.value, by_alias=True, by_name=False)
+        return record.model_validate(document.value, by_alias=True, by_name=False)
     except ValidationError as error:
-        raise SettingsInvalid(texts.explained(error, BurstSettings, document, source)) from None
-    found = SettingsFile(settings, document, source)
-    if broken := [found.problem(*each) for each in _broken(settings)]:
+        raise SettingsInvalid(texts.explained(error, record, document, source)) from None
+
+
+def checked(document: Located, *, source: str = "") -> SettingsFile:
+    """Return the settings that a document has. Raises SettingsInvalid."""
+    found = SettingsFile(record_of(document, BurstSettings, source=source), document, source)
+    if broken := [found.problem(*each) for each in _broken(found.settings)]:
         raise SettingsInvalid(broken)
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sysconfig
@@ -196,6 +197,8 @@ CHECKS: dict[str, Callable[[Machine], None]] = {
     "lammps-reaxff": lammps_reaxff,
 }
 
+SCENARIOS = {"burst-rehearsal"}
+"""Examples that are rehearsed."""
 PACKAGES = {"policy-plugin"}
 """Examples without a document; tests/queue_policies has their checks."""
 
@@ -207,7 +210,21 @@ def test_an_example_shows_what_it_promises(machine: Machine, name: str) -> None:
 
 def test_every_example_has_a_check() -> None:
     assert {path.parent.name for path in EXAMPLES.glob("*/minicluster.yaml")} == set(CHECKS)
-    assert {path.name for path in EXAMPLES.iterdir() if path.is_dir()} == {*CHECKS, *PACKAGES}
+    assert {path.name for path in EXAMPLES.iterdir() if path.is_dir()} == {*CHECKS, *SCENARIOS, *PACKAGES}
+
+
+def test_a_scenario_shows_what_it_promises(machine: Machine) -> None:
+    """The large job bursts at once and the others later; the last one costs more than the day's budget."""
+    [name] = SCENARIOS
+    path = EXAMPLES / name / "scenario.yaml"
+    assert f"minicluster burst rehearse examples/{name}/scenario.yaml" in path.read_text()
+    found = json.loads(machine.good("burst", "rehearse", path, "--output", "json").stdout)
+    assert [(each["jobs"], each["outcome"]) for each in found["bursts"]] == [
+        ([1], "succeeded"),
+        ([3, 4, 5], "succeeded"),
+    ]
+    assert [(each["job"], each["ran"]) for each in found["left_out"]] == [(6, "never")]
+    assert (found["unmet_faults"], found["clouds"][0]["left"]) == ([], [])
 
 
 @pytest.mark.parametrize("name", CHECKS)

@@ -1,0 +1,5 @@
+"""Fixtures of tests of rehearsals."""
+
+from tests.cli.calls import call
+
+__all__ = ["call"]
