@@ -111,6 +111,7 @@ class CloudServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # else each answer waits 40 ms for an acknowledgement
 
             def _serve(self) -> None:
                 address = urlsplit(self.path)
