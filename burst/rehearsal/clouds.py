@@ -5,21 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from burst.lifecycle.records import ResourcePhase
+from burst.lifecycle.records import PREFIX, ResourcePhase
 from burst.providers import plugins
 from burst.providers.memory import MemoryCloud
 from burst.providers.node_pools.provider import NodePoolProvider
+from burst.rehearsal import fakes
 from burst.rehearsal.cloud import RehearsedCloud
+from burst.rehearsal.fakes import FAKES, JOINED_MACHINES, FakeParts
 from burst.rehearsal.plain_pools import BURST, PlainPools
 from burst.rehearsal.pods import RehearsedPods
 from burst.rehearsal.scenario import ScenarioCloud
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import ExitStack
 
     from burst.planning.records import Offer
     from burst.providers.plugins import ProviderContext
     from burst.providers.provider import BurstProvider
+    from burst.rehearsal.cloud import CloudMachine
     from burst.settings.file import SettingsFile
 
 POD_SECONDS = 2.0
@@ -35,12 +39,15 @@ class RehearsedProvider:
     pods: MemoryCloud | None = None
     """What runs on its nodes; None: machines join by themselves."""
 
+    def machines(self, label: str) -> list[CloudMachine]:
+        """Return the machines of a burst that are there now."""
+        return [each for each in self.cloud.there() if _is_of(each, label)]
+
     def brokers(self, label: str) -> int:
         """Return how many brokers of a burst are up now."""
-        now = self.cloud.now()
-        machines = [each for each in self.cloud.there() if each.labels.get(BURST) == label]
+        machines = self.machines(label)
         if self.pods is None:
-            return sum(each.started + self.cloud.coming <= now for each in machines)
+            return sum(each.started + self.cloud.coming <= self.cloud.now() for each in machines)
         there = (each for each in self.pods.there() if each.burst == label)
         is_up = any(each.phase is ResourcePhase.READY for each in there)
         return len(machines) if is_up else 0
@@ -51,20 +58,31 @@ def opened(
     context: ProviderContext,
     now: Callable[[], float],
     wanted: Mapping[str, ScenarioCloud],
+    stack: ExitStack,
 ) -> dict[str, RehearsedProvider]:
-    """Return the providers by name. Raises SettingsInvalid as the service does."""
-    found = plugins.open_providers(settings, context)
-    return {
-        name: _plain(name, provider.offers(), now, wanted.get(name, ScenarioCloud()))
-        for name, provider in found.items()
-    }
+    """Return the providers by name; the stack ends what they have begun.
+
+    Raises SettingsInvalid as the service does.
+    """
+    known = plugins.kinds()
+    real = plugins.open_providers(settings, context, known)
+    found = {}
+    for index, each in enumerate(settings.settings.providers):
+        name = each.name
+        cloud = rehearsed_cloud(real[name].offers(), now, wanted.get(name, ScenarioCloud()))
+        pods = MemoryCloud(now, POD_SECONDS, POD_SECONDS)
+        if each.kind not in FAKES:
+            found[name] = plain(name, real[name].offers(), cloud, pods)
+            continue
+        own = settings.part(("providers", index, "settings"), known.kinds[each.kind].settings)
+        parts = FakeParts(name, own, cloud, RehearsedPods(pods), context.state / name, stack)
+        joined = None if each.kind in JOINED_MACHINES else pods
+        found[name] = RehearsedProvider(fakes.opened(each.kind, parts), cloud, joined)
+    return found
 
 
-def _plain(
-    name: str, offers: Sequence[Offer], now: Callable[[], float], wanted: ScenarioCloud
-) -> RehearsedProvider:
+def plain(name: str, offers: Sequence[Offer], cloud: RehearsedCloud, pods: MemoryCloud) -> RehearsedProvider:
     """Return a provider that has no fake of its cloud: pools and pods in memory."""
-    cloud, pods = rehearsed_cloud(offers, now, wanted), MemoryCloud(now, POD_SECONDS, POD_SECONDS)
     provider = NodePoolProvider(PlainPools(cloud, offers, name), RehearsedPods(pods))
     return RehearsedProvider(provider, cloud, pods)
 
@@ -83,3 +101,8 @@ def rehearsed_cloud(
         capacity=dict(wanted.capacity),
         quota=wanted.quota,
     )
+
+
+def _is_of(machine: CloudMachine, label: str) -> bool:
+    """Return whether a machine is a burst's: by its label, or by the name of its pool."""
+    return machine.labels.get(BURST) == label or machine.group.startswith(f"{PREFIX}{label}")

@@ -262,20 +262,23 @@ async def opened(file: ScenarioFile, ledger: Path | None = None) -> AsyncIterato
         url = f"sqlite:///{ledger or Path(folder) / 'burst.db'}"
         await migrate(url, SCHEMA)
         database = await open_database(url, SCHEMA)
+        stack = contextlib.ExitStack()
         try:
             clock, random = VirtualClock(file.begin), Random(file.scenario.seed)  # noqa: S311 - ids, not keys
             make_id = UlidFactory(random.getrandbits).new
-            yield await _composed(
-                file, clock, BurstLedger(database, "rehearsal", clock, make_id), Path(folder)
-            )
+            opened_ledger = BurstLedger(database, "rehearsal", clock, make_id)
+            yield await _composed(file, clock, opened_ledger, Path(folder), stack)
         finally:
+            stack.close()
             await database.close()
 
 
-async def _composed(file: ScenarioFile, clock: VirtualClock, ledger: BurstLedger, folder: Path) -> Rehearsal:
+async def _composed(
+    file: ScenarioFile, clock: VirtualClock, ledger: BurstLedger, folder: Path, stack: contextlib.ExitStack
+) -> Rehearsal:
     cluster = _cluster(file)
     context = ProviderContext(_no_join, folder)
-    providers = clouds.opened(file.settings, context, clock, file.scenario.clouds)
+    providers = clouds.opened(file.settings, context, clock, file.scenario.clouds, stack)
     history = BurstHistory()
 
     def joined(slot: str) -> int:

@@ -27,7 +27,7 @@ FaultName = Literal[
 ]
 Span = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 JobCount = Annotated[int, Field(ge=1, le=MAX_JOBS)]
-NodeCount = Annotated[int, Field(ge=0, le=MAX_HOSTS)]
+HostCount = Annotated[int, Field(ge=0, le=MAX_HOSTS)]
 CoreCount = Annotated[int, Field(ge=1, le=MAX_CORES)]
 GpuCount = Annotated[int, Field(ge=0, le=MAX_GPUS)]
 Wish = Annotated[bool, Strict()] | Annotated[str, Strict(), Field(min_length=1, max_length=63)]
@@ -47,7 +47,7 @@ class ScenarioCluster(Record):
 
     name: LabelName = Field("rehearsed", description="Its name.")
     namespace: LabelName = Field("default", description="Its namespace, for budgets of MiniClusters.")
-    nodes: NodeCount | None = Field(
+    nodes: HostCount | None = Field(
         None, description="Its own nodes. Absent: as many as the document has at most."
     )
     cores: CoreCount = Field(description="Cores of each node.")
@@ -72,7 +72,7 @@ class ScenarioJobs(Record):
     submit_seconds: Span = Field(0.0, description="When it is submitted, from the begin on.")
     count: JobCount = Field(1, description="How many of them.")
     every_seconds: Span = Field(0.0, description="From one submission to the next.")
-    nodes: NodeCount = Field(
+    nodes: HostCount = Field(
         0, description="Nodes that it takes as a whole. 0: it takes tasks, on any nodes."
     )
     tasks: JobCount = Field(1, description="Without `nodes`: how many tasks it has.")
@@ -122,10 +122,10 @@ class ScenarioCloud(Record):
     coming_seconds: Span = Field(90.0, description="Until nodes are ready; they cost from the begin on.")
     going_seconds: Span = Field(60.0, description="Until deleted nodes are gone; they cost until then.")
     lag_seconds: Span = Field(0.0, description="How old its listings are.")
-    capacity: dict[str, NodeCount] = Field(
+    capacity: dict[str, HostCount] = Field(
         default_factory=dict, description="By machine: how many there are. Absent: any number."
     )
-    quota: NodeCount | None = Field(None, description="Machines that the account may have.")
+    quota: HostCount | None = Field(None, description="Machines that the account may have.")
 
 
 class ScenarioFault(Record):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ def opened(text: str) -> None:
     """Read a scenario, and open its providers."""
     found = scenario_file.parse(text, Path(), source="s.yaml")
     given: Any = None
-    clouds.opened(found.settings, ProviderContext(given, Path()), lambda: 0.0, {})
+    with contextlib.ExitStack() as stack:
+        clouds.opened(found.settings, ProviderContext(given, Path()), lambda: 0.0, {}, stack)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,43 @@
+"""Providers of clouds are rehearsed by their official clients, and what an administrator has set is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from burst.planning import money
+from tests.burst.rehearsal.test_rehearsal import rehearsed
+
+ROW = {"machine": "m1", "cores": 8, "price": "0.72", "spotPrice": "0.36", "priceDate": "2026-11-01"}
+GOOGLE = {"project": "lab-1234", "machines": [ROW]}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "eks": {
+        "region": "eu-west-1",
+        "cluster": "research",
+        "nodeRole": "arn:aws:iam::123456789012:role/nodes",
+        "subnets": ["subnet-1"],
+        "namespace": "bursts",
+        "machines": [ROW],
+    },
+    "gke": {**GOOGLE, "location": "europe-west4-a", "cluster": "research", "namespace": "bursts"},
+    "compute-engine": {**GOOGLE, "region": "europe-west4", "image": "global/images/flux"},
+}
+CREATE = {
+    "eks": "eks.CreateNodegroup",
+    "gke": "container.nodePools.create",
+    "compute-engine": "compute.regionInstances.bulkInsert",
+}
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_a_cloud_is_rehearsed_by_its_own_client(kind: str) -> None:
+    settings = {"providers": [{"name": "cloud", "kind": kind, "settings": SETTINGS[kind]}]}
+    faults = [{"provider": "cloud", "call": CREATE[kind], "number": 1, "fault": "answer-lost"}]
+    found = rehearsed(settings=settings, faults=faults)
+    [burst], [cloud] = found["bursts"], found["clouds"]
+    assert (burst["nodes"], burst["spot"], burst["outcome"]) == (3, True, "succeeded")
+    assert (cloud["machines"], cloud["left"], found["unmet_faults"]) == (3, [], [])
+    assert cloud["calls"][CREATE[kind]] >= 1
+    tick = money.cost(360_000, 3, 10.0)
+    assert abs(money.amount(cloud["bill"]) - money.amount(cloud["cost"])) <= tick
