@@ -31,8 +31,12 @@ class LeadLayout(NamedTuple):
 
 
 def of_resource_set(resources: ResourceSet, names: Iterable[str]) -> LeadLayout:
-    """Return the layout of an R, with those of the named slots whose ranks follow each other."""
-    own = [node for node in resources.nodes if LOCAL in node.properties]
+    """Return the layout of an R, with those of the named slots whose ranks follow each other.
+
+    Without slots all nodes are the MiniCluster's own, and have no properties.
+    """
+    names = tuple(names)
+    own = [node for node in resources.nodes if LOCAL in node.properties or not names]
     slots = {}
     by_rank = {node.rank: node for node in resources.nodes}
     for name in names:

@@ -86,7 +86,8 @@ class BurstPolicy(Record):
     join: Flag = Field(
         True,
         description="Burst brokers join this instance: its CURVE certificate goes to the providers. False:"
-        " each job runs in an instance of its own there.",
+        " each job runs in an instance of its own there, which has no way here; it needs no hosts in"
+        " flux.bursting.clusters.",
     )
     expose: Literal["tunnel", "nodePort", "loadBalancer", "none"] = Field(
         "tunnel",
@@ -121,7 +122,9 @@ class BurstPolicy(Record):
         0, description="Nodes that all bursts have at once, at most. 0 or absent: as many as there are hosts."
     )
     max_bursts: BrokerCount = Field(
-        0, description="Bursts at once, at most. 0 or absent: as many as there are remote clusters."
+        0,
+        description="Bursts at once, at most. 0 or absent: as many as there are remote clusters; with"
+        " `join: false` as many as jobs.",
     )
     budget: BurstBudget | None = Field(
         None, description="What bursts may cost. Absent: the service's budgets alone limit it."

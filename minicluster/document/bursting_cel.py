@@ -25,7 +25,8 @@ def bursting_rules(is_started: str, reason: str) -> tuple[CelRule, ...]:
         ),
         CelRule(
             "spec",
-            f"!has(self.bursting) || {_KNOWN} && (has({_CLUSTERS}) && size({_CLUSTERS}) > 0"
+            f"!has(self.bursting) || !self.bursting.join || {_KNOWN}"
+            f" && (has({_CLUSTERS}) && size({_CLUSTERS}) > 0"
             " || has(self.flux.bursting.hostlist) && self.flux.bursting.hostlist != '')",
             messages.BURSTING_HOSTS,
         ),

@@ -48,7 +48,8 @@ STATE_SOURCE: Final = "stateVolume has exactly one of claimName and hostPath"
 HOSTLIST_AND_CLUSTERS: Final = "hostlist and clusters exclude each other"
 LEAD_BROKER: Final = "a leadBroker needs an address, a name and a size"
 BURSTING_HOSTS: Final = (
-    "bursting needs hosts that may join: name them in flux.bursting.clusters, or in flux.bursting.hostlist"
+    "bursting needs hosts that may join: name them in flux.bursting.clusters, or in flux.bursting.hostlist;"
+    " with join: false it needs none"
 )
 BURSTING_AND_LEAD: Final = (
     "bursting and flux.bursting.leadBroker exclude each other: who joins another lead has none to burst from"

@@ -291,11 +291,11 @@ def lead_broker_complete(cluster: MiniCluster) -> Iterator[Broken]:
         yield (*SPEC, "flux", "bursting", "leadBroker"), messages.LEAD_BROKER
 
 
-@rule("bursting", "clusters", "hostlist")
+@rule("bursting", "join", "clusters", "hostlist")
 def bursting_has_hosts(cluster: MiniCluster) -> Iterator[Broken]:
-    """A burst has hosts that Flux knows of from its start."""
-    known = cluster.spec.flux.bursting
-    if cluster.spec.bursting and not known.clusters and not known.hostlist:
+    """A burst that joins has hosts that Flux knows of from its start."""
+    known, policy = cluster.spec.flux.bursting, cluster.spec.bursting
+    if policy and policy.join and not known.clusters and not known.hostlist:
         yield (*SPEC, "bursting"), messages.BURSTING_HOSTS
 
 

@@ -311,6 +311,7 @@ def test_minsize_above_maxsize_is_named_beside_the_size() -> None:
 FINE = {
     "bursting with all its defaults": spec(ONE, "bursting: {}", "flux: {bursting: {clusters: [{}]}}"),
     "bursting by a list of hosts": spec(ONE, "bursting: {}", "flux: {bursting: {hostlist: 'm-0,far[0-3]'}}"),
+    "jobs in instances of their own": spec(ONE, "bursting: {join: false}"),
     "lost as soon as may be": spec(
         ONE, "bursting: {fenceSeconds: 30, lostAfterSeconds: 45}", "flux: {bursting: {clusters: [{}]}}"
     ),

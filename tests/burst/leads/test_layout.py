@@ -30,6 +30,12 @@ def test_each_slot_has_its_ranks_and_its_shape() -> None:
     assert found.slots["far"].encode([1]) == "3"
 
 
+def test_without_slots_all_nodes_are_the_own_ones() -> None:
+    found = of_resource_set(resources(), [])
+    assert found.fits_here(RequestedResources(4, 1, 1, 0))
+    assert not found.fits_here(RequestedResources(5, 1, 1, 0))
+
+
 def test_ranks_that_do_not_follow_each_other_are_no_slot() -> None:
     assert of_resource_set(resources(local=(1, 2), odd=(0, 3)), ["odd"]).slots == {}
 

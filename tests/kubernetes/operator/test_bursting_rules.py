@@ -34,6 +34,14 @@ def test_what_cannot_be_is_refused_at_once(api: Api, spec: dict[str, Any], messa
     assert words.endswith(message)
 
 
+def test_jobs_in_instances_of_their_own_need_no_hosts(api: Api) -> None:
+    item: dict[str, Any] = copy.deepcopy(operators.DOCUMENT)
+    item["metadata"] = {"name": "mc"}
+    item["spec"]["bursting"] = {"join": False}
+    found = api.create(f"{operators.path('default')}?dryRun=All", item)
+    assert found["spec"]["bursting"]["join"] is False
+
+
 @pytest.fixture
 def started(api: Api, namespace: str) -> str:
     """The path of a MiniCluster with bursts whose brokers were made."""
