@@ -67,13 +67,15 @@ async def request(
         instance=lead.instance,
         state_since=now,
         amounts=amounts,
+        isolated=planned.isolated,
     )
     assigned = [AssignedJob(burst.id, job, *origins[job]) for job in planned.jobs]
 
     async def work(connection: AsyncConnection) -> None:
         await bursts.add(connection, burst)
         await jobs.add(connection, assigned)
-        text = f"requested: {planned.nodes} nodes of {planned.machine} at {planned.provider}"
+        apart = ", as an instance of their own" if planned.isolated else ""
+        text = f"requested: {planned.nodes} nodes of {planned.machine} at {planned.provider}{apart}"
         await ledger.line(connection, burst.id, text)
 
     await ledger.request(work)

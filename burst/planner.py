@@ -17,6 +17,7 @@ from burst.settings.policy import budgets, each_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -103,12 +104,15 @@ class BurstPlanner:
         connections: PlannedLeads,
         policy_of: Callable[[BurstingCluster, float], ClusterPolicy],
         hooks: PlanHooks = USUAL,
+        isolating: AbstractSet[str] = frozenset(),
     ) -> None:
+        """`isolating` are the names of providers that make instances for single jobs."""
         self._ledger = ledger
         self._providers = providers
         self._connections = connections
         self._policy_of = policy_of
         self._hooks = hooks
+        self._isolating = isolating
 
     async def planned(self, cluster: BurstingCluster) -> ClusterPlan:
         """Return the plan for what waits now. Raises LeadAway and DatabaseError."""
@@ -145,6 +149,8 @@ class BurstPlanner:
     ) -> BurstPlanRequest:
         now = self._ledger.now()
         allowed = [] if policy.problem else [name for name in policy.providers if name in self._providers]
+        joining = [name for name in allowed if policy.is_isolated and name not in self._isolating]
+        allowed = [name for name in allowed if name not in joining]
         past = [_past(each, now) for each in view.recent]
         reasons = {name: resting(name, past, now) for name in allowed}
         taken = {each.slot for each in view.open}
@@ -168,7 +174,8 @@ class BurstPlanner:
             title=cluster.title,
             nodes_left=_left(policy.most_nodes, sum(each.nodes for each in view.open)),
             bursts_left=_left(policy.most_bursts, len(view.open)),
-            resting=tuple(filter(None, (policy.problem, *reasons.values()))),
+            resting=tuple(filter(None, (policy.problem, *map(_joins_alone, joining), *reasons.values()))),
+            isolated=policy.is_isolated,
         )
 
 
@@ -194,6 +201,10 @@ def _past(burst: BurstRecord, now: float) -> PastBurst:
     is_stuck = burst.state is BurstState.DELETING and since >= STUCK_SECONDS
     failed = burst.state_since if burst.outcome is BurstOutcome.FAILED else None
     return PastBurst(burst.provider, failed, since if is_stuck else 0.0)
+
+
+def _joins_alone(provider: str) -> str:
+    return f"{provider} makes no instances for single jobs (spec.bursting.join: false)"
 
 
 def _left(most: int | None, taken: int) -> int | None:

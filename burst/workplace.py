@@ -15,6 +15,8 @@ from burst.advance.context import AdvanceContext, no_observer
 from burst.clusters import policy
 from burst.clusters.connections import LeadConnections
 from burst.clusters.records import ClusterPolicy
+from burst.elsewhere.connections import RemoteConnections
+from burst.errors import CallInvalid
 from burst.leads.payer_keys import PayerKeys
 from burst.ledger.ledger import BurstLedger
 from burst.ledger.schema import SCHEMA
@@ -77,6 +79,8 @@ class Workplace:
     connections: LeadConnections
     planner: BurstPlanner
     context: AdvanceContext
+    remotes: RemoteConnections | None = None
+    """Connections to instances of single jobs; None: there are none."""
 
     async def clusters(self) -> list[BurstingCluster]:
         """Return the MiniClusters that there are now, by name."""
@@ -86,7 +90,10 @@ class Workplace:
 
     async def withdraw(self, opened: Iterable[BurstRecord]) -> None:
         """Take back what is beside MiniClusters without open bursts. Raises BackendError."""
-        await asyncio.to_thread(self.source.withdraw, {each.cluster for each in opened})
+        opened = tuple(opened)
+        if self.remotes is not None:
+            await asyncio.to_thread(self.remotes.keep, frozenset(each.label for each in opened))
+        await asyncio.to_thread(self.source.withdraw, {each.cluster for each in opened if not each.isolated})
 
     async def publish(self, opened: Iterable[BurstRecord]) -> None:
         """Show the open bursts where their MiniClusters are. Raises BackendError."""
@@ -102,7 +109,12 @@ async def opened(parts: WorkplaceParts) -> AsyncIterator[Workplace]:
     connections = LeadConnections(PayerKeys(_payer_keys(parts)))
     try:
         ledger = BurstLedger(database, f"{socket.gethostname()}:{os.getpid()}", time.time)
-        yield await _composed(parts, ledger, connections)
+        workplace = await _composed(parts, ledger, connections)
+        try:
+            yield workplace
+        finally:
+            if workplace.remotes is not None:
+                await asyncio.to_thread(workplace.remotes.close)
     finally:
         await asyncio.to_thread(connections.close)
         await database.close()
@@ -119,7 +131,12 @@ def _payer_keys(parts: WorkplaceParts) -> list[str]:
 
 async def _composed(parts: WorkplaceParts, ledger: BurstLedger, connections: LeadConnections) -> Workplace:
     def join(wanted: WantedBurst) -> JoinSettings:
-        return connections.cluster(wanted.cluster).join(wanted.slot)
+        cluster = connections.cluster(wanted.cluster)
+        if not wanted.isolated:
+            return cluster.join(wanted.slot)
+        if cluster.alone is None:
+            raise CallInvalid(f"MiniCluster {cluster.name}: its jobs have no instances of their own")
+        return cluster.alone()
 
     def join_machines(wanted: WantedBurst) -> JoinSettings:
         cluster = connections.cluster(wanted.cluster)
@@ -147,11 +164,20 @@ async def _composed(parts: WorkplaceParts, ledger: BurstLedger, connections: Lea
     observers = parts.observers
     providers = {name: observers.provider(each) for name, each in made.items()}
     installation = await ledger.installation()
+    remotes = RemoteConnections(made, installation, ledger.now)
     context = AdvanceContext(
-        ledger, installation, providers, connections.lead, limits, timeouts, is_ending, observers.left
+        ledger,
+        installation,
+        providers,
+        connections.lead,
+        limits,
+        timeouts,
+        is_ending,
+        observers.left,
+        remote=remotes.of,
     )
     hooks = plan_hooks.loaded(parts.settings)
-    planner = BurstPlanner(ledger, providers, connections, policy_of, hooks)
+    planner = BurstPlanner(ledger, providers, connections, policy_of, hooks, remotes.isolating)
     return Workplace(
-        parts.source, ledger, installation, parts.settings, providers, connections, planner, context
+        parts.source, ledger, installation, parts.settings, providers, connections, planner, context, remotes
     )

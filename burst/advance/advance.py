@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from burst.advance import charges, resources, slot
+from burst.advance import charges, isolated, resources, slot
 from burst.advance.context import called
 from burst.advance.enter import enter
 from burst.advance.observe import observe
@@ -99,7 +99,9 @@ async def _execute(context: AdvanceContext, life: Life, step: BurstStep) -> None
         case steps.Restart():
             await slot.restart(context, burst, step)
         case steps.Conclude():
-            await slot.conclude(context, burst, step)
+            await (isolated if burst.isolated else slot).conclude(context, burst, step)
+        case _:
+            await isolated.execute(context, burst, step)
 
 
 async def _explained(context: AdvanceContext, burst: BurstRecord, step: steps.Enter) -> steps.Enter:

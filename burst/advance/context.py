@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from burst.errors import ProviderError, RetryLater
 from burst.lifecycle.states import Timeouts
-from burst.providers.provider import WantedBurst
+from burst.providers.wanted import wanted_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from burst.leads.lead import BurstLead
+    from burst.elsewhere.remote import RemoteInstance
+    from burst.leads.lead import BurstLead, IsolatedLead
     from burst.ledger.ledger import BurstLedger
     from burst.lifecycle.records import BurstRecord
     from burst.planning.records import BudgetLimit
-    from burst.providers.provider import BurstProvider
+    from burst.providers.provider import BurstProvider, WantedBurst
 
 T = TypeVar("T")
+
+
+def no_isolation(_given: object) -> NoReturn:
+    """Refuse: this service has no isolated bursts."""
+    raise RetryLater("this service has no isolated bursts")
 
 
 def no_observer(_burst: BurstRecord, _now: float) -> None:
@@ -43,6 +49,10 @@ class AdvanceContext:
     """Returns whether a MiniCluster, by its uid, is being deleted, and waits for the end of its bursts."""
     left: Callable[[BurstRecord, float], None] = no_observer
     """Called with a burst as it was in a state that it has left, and when that was."""
+    stand_ins: Callable[[str], IsolatedLead] = no_isolation
+    """Returns the lead of a MiniCluster, by its uid, as isolated bursts ask it."""
+    remote: Callable[[BurstRecord], RemoteInstance] = no_isolation
+    """Returns the instance elsewhere of an isolated burst."""
 
     def now(self) -> float:
         """Return the time, in seconds since 1970."""
@@ -58,8 +68,7 @@ class AdvanceContext:
 
     def wanted(self, burst: BurstRecord) -> WantedBurst:
         """Return what a provider has to know of a burst."""
-        asked = (burst.nodes, burst.machine, burst.spot, burst.until, burst.cluster, burst.slot)
-        return WantedBurst(burst.label, self.installation, *asked)
+        return wanted_of(burst, self.installation)
 
 
 async def called(function: Callable[..., T], *arguments: object) -> T:

@@ -191,6 +191,7 @@ def _opened(cluster: BurstingCluster, instance: Instance, payers: PayerKeys | No
     found = resource_set.read(instance.links.rpc("resource.sched-status", {})["all"])
     slots = [each.name for each in broker_settings(cluster.document, Site()).slots]
     layout = of_resource_set(found, slots)
-    lead = InstanceLead(instance, layout.slots, DEFAULT_QUEUE)
-    waiting = WaitingJobs(instance, layout, DEFAULT_QUEUE, payers)
+    home = DEFAULT_QUEUE if slots else ""  # without slots the only queue has no name
+    lead = InstanceLead(instance, layout.slots, home)
+    waiting = WaitingJobs(instance, layout, home, payers)
     return OpenLead(instance, instance_id(instance), layout, lead, waiting)

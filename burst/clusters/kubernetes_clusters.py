@@ -213,7 +213,7 @@ class KubernetesClusters:
     def _cluster(self, found: MiniCluster) -> BurstingCluster:
         name = f"{found.metadata.namespace}/{found.metadata.name}"
         policy = found.spec.bursting
-        is_tunneled = policy is not None and policy.expose == TUNNEL
+        is_tunneled = policy is not None and policy.join and policy.expose == TUNNEL
         problem = NO_TUNNELS if is_tunneled and self._reach.route(found) is None else ""
         is_ending = self._marks[found.metadata.uid].is_ending
 
@@ -222,6 +222,9 @@ class KubernetesClusters:
 
         def join(slot: str, *, as_machines: bool = False) -> JoinSettings:
             return self._join(found, slot, as_machines=as_machines)
+
+        def alone() -> JoinSettings:
+            return self._alone(found)
 
         problem = ENDING if is_ending else problem
         return BurstingCluster(
@@ -236,6 +239,7 @@ class KubernetesClusters:
             is_ending=is_ending,
             is_tunneled=is_tunneled,
             join_machines=functools.partial(join, as_machines=True),
+            alone=alone,
         )
 
     def _target(self, found: MiniCluster) -> Target:
@@ -266,6 +270,16 @@ class KubernetesClusters:
             MachineRoute(address, api_port, access.name, access.fingerprint, access.token) if access else None
         )
         return JoinSettings(found, slot, address, port, certificate, fence, route=route, machines=by)
+
+    def _alone(self, found: MiniCluster) -> JoinSettings:
+        """Return what brokers need that do not join: nothing of the lead's is read, and it is not exposed."""
+        try:
+            self._guard(found)
+        except AccessDeniedError as error:
+            raise AccessDenied(f"MiniCluster {_name(found)}: {error}") from error
+        except KubernetesError as error:
+            raise LeadAway(f"MiniCluster {_name(found)}: {error}") from error
+        return JoinSettings(found, "", "", found.spec.network.port, "")
 
     def _guard(self, found: MiniCluster) -> None:
         """Keep a MiniCluster until its bursts are deleted, before the first machine of one is made.

@@ -83,9 +83,21 @@ def _cluster(directory: ClusterDirectory, state: ClusterState) -> BurstingCluste
     def join(slot: str) -> JoinSettings:
         return _join(directory, document, slot)
 
+    def alone() -> JoinSettings:
+        return JoinSettings(document, "", "", 0, "", directory=directory.path)
+
     uid = f"{state.name}-{round(state.created * 1000)}"[-63:]
     title = f"{document.metadata.namespace or 'default'}/{document.metadata.name}"
-    return BurstingCluster(uid, state.name, title, document, lambda: connection.of(state.name), join, UNFIT)
+    return BurstingCluster(
+        uid,
+        state.name,
+        title,
+        document,
+        lambda: connection.of(state.name),
+        join,
+        UNFIT,
+        alone=alone,
+    )
 
 
 def _join(directory: ClusterDirectory, document: MiniCluster, slot: str) -> JoinSettings:

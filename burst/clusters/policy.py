@@ -30,14 +30,15 @@ def of_cluster(cluster: BurstingCluster, settings: BurstSettings, now: float) ->
             f"{', '.join(choice.names)}: brokers of kind {kind} cannot join a MiniCluster there:"
             f" {cluster.unfit[kind]}"
         )
-    if not found.join:
-        problems.append("spec.bursting.join is false: jobs in instances of their own are not there yet")
+    if not found.join and cluster.alone is None:
+        problems.append("spec.bursting.join is false, and nothing there runs in an instance of its own")
     return ClusterPolicy(
         providers=fit,
         selection=policy.selection(found),
         durations=policy.durations(found),
         timeouts=policy.timeouts(found),
         limits=policy.limits(found, settings, managed, now),
+        is_isolated=not found.join,
         is_dry=found.dry_run,
         most_nodes=found.max_nodes or None,
         most_bursts=found.max_bursts or None,

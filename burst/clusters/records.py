@@ -46,6 +46,11 @@ class BurstingCluster:
     """Whether brokers reach its lead by a tunnel of their provider."""
     join_machines: Callable[[str], JoinSettings] | None = None
     """As `join`, for machines that are no pods; None: they cannot."""
+    alone: Callable[[], JoinSettings] | None = None
+    """Returns what brokers need that do not join it: its document, without certificate and address.
+
+    Blocks; raises as `join`. None: nothing of it runs in an instance of its own.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,8 @@ class ClusterPolicy:
     timeouts: Timeouts = field(default_factory=Timeouts)
     limits: tuple[BudgetLimit, ...] = ()
     """What its bursts may cost. Each is kept."""
+    is_isolated: bool = False
+    """Whether each job runs in an instance of its own."""
     is_dry: bool = True
     """Whether plans are shown only."""
     most_nodes: int | None = None

@@ -18,6 +18,7 @@ from minicluster.document import (
     Archive,
     Bursting,
     Container,
+    FluxScheduler,
     LeadBroker,
     Metadata,
     MiniCluster,
@@ -73,9 +74,44 @@ class WorkerRequest(NamedTuple):
 
 def worker_document(join: JoinSettings, request: WorkerRequest, settings: WorkerSettings) -> MiniCluster:
     """Return the document of the brokers of a burst. Raises CallInvalid, which has every problem."""
-    if found := list(problems(join, settings)):
-        raise CallInvalid(f"MiniCluster {join.cluster.metadata.name} cannot burst there: {'; '.join(found)}")
-    near = join.cluster.spec
+    _check(join.cluster, problems(join, settings))
+    return _document(join.cluster, request, settings, _flux(join))
+
+
+def isolated_document(
+    cluster: MiniCluster, request: WorkerRequest, settings: WorkerSettings, certificate: str = ""
+) -> MiniCluster:
+    """Return the document of an instance of its own, which idles until it is asked. Raises CallInvalid.
+
+    Its lead broker is one of its own, with its own queue: what the document sets of its own is left out.
+    """
+    _check(cluster, _own_problems(cluster, settings))
+    found = cluster.spec.flux
+    flux = found.model_copy(
+        update={
+            "container": found.container.model_copy(update={"image_pull_secret": ""}),
+            "bursting": Bursting(),
+            "broker_config": "",
+            "scheduler": FluxScheduler(),
+            "topology": "",
+            "curve_cert": certificate,
+            "minimal_service": False,
+            "complete_workers": False,
+            "state_volume": None,
+        }
+    )
+    return _document(cluster, request, settings, flux)
+
+
+def _check(cluster: MiniCluster, found: Iterator[str]) -> None:
+    if problems := list(found):
+        raise CallInvalid(f"MiniCluster {cluster.metadata.name} cannot burst there: {'; '.join(problems)}")
+
+
+def _document(
+    cluster: MiniCluster, request: WorkerRequest, settings: WorkerSettings, flux: FluxSpec
+) -> MiniCluster:
+    near = cluster.spec
     spec = near.model_copy(
         update={
             "containers": tuple(
@@ -97,7 +133,7 @@ def worker_document(join: JoinSettings, request: WorkerRequest, settings: Worker
             "autoscaling": None,
             "network": near.network.model_copy(update={"headless_name": ""}),
             "pod": _pod(near.pod, settings),
-            "flux": _flux(join),
+            "flux": flux,
         }
     )
     if "bursting" in type(spec).model_fields:  # who manages the bursts of the lead does so there alone
@@ -110,11 +146,16 @@ def problems(join: JoinSettings, settings: WorkerSettings) -> Iterator[str]:
     """Yield why brokers of this document cannot run there, or cannot reach its lead."""
     cluster = join.cluster
     yield from _slot_problems(join)
-    flux = cluster.spec.flux
-    if flux.munge_secret and flux.munge_secret not in settings.existing:
-        yield _missing("flux.mungeSecret", "Secret", flux.munge_secret)
-    if "bootstrap" in tomllib.loads(flux.broker_config):
+    if "bootstrap" in tomllib.loads(cluster.spec.flux.broker_config):
         yield "flux.brokerConfig has a table [bootstrap], in which the lead has a name of its own cluster"
+    yield from _own_problems(cluster, settings)
+
+
+def _own_problems(cluster: MiniCluster, settings: WorkerSettings) -> Iterator[str]:
+    """Yield what the document names of its own cluster that is not there."""
+    secret = cluster.spec.flux.munge_secret
+    if secret and secret not in settings.existing:
+        yield _missing("flux.mungeSecret", "Secret", secret)
     if cluster.spec.pod.resource_claims:
         yield "pod.resourceClaims are claims of its own cluster"
     for container in cluster.spec.containers:

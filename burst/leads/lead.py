@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from burst.lifecycle.isolation import StandIn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from burst.lifecycle.records import SlotView
+
+__all__ = ["BurstLead", "IsolatedLead", "StandIn", "StandInLead"]
 
 
 class BurstLead(Protocol):
@@ -39,20 +43,6 @@ class BurstLead(Protocol):
         """Have running jobs begin anew elsewhere, none of them twice."""
 
 
-class StandIn(NamedTuple):
-    """The job that has the place of one that runs in an instance of its own."""
-
-    job: int
-    is_running: bool
-    """Its original will never run any more: only then is the job submitted elsewhere. Stays true."""
-    is_over: bool
-    """It has ended here: it is done, was killed, or was canceled."""
-    is_canceled: bool
-    """Somebody canceled it, or its original while it took its place: the job elsewhere is to be canceled."""
-    received: Mapping[str, int]
-    """Bytes that its spool has of "stdout", "stderr" and "results"; none of a stream that has not begun."""
-
-
 class StandInLead(Protocol):
     """A lead as isolated bursts ask it, by a burst's label. Its methods raise LeadAway."""
 
@@ -82,3 +72,16 @@ class StandInLead(Protocol):
 
     async def jobspec(self, job: int) -> Mapping[str, Any]:
         """Return a job's jobspec as it was submitted, with its environment."""
+
+
+class IsolatedLead(StandInLead, Protocol):
+    """What the service needs besides for bursts that do not join."""
+
+    async def identity(self) -> str:
+        """Return what tells the lead's instance from one that takes its place."""
+
+    async def begin_anew(self, standing: int, job: int, reason: str) -> str:
+        """Have a job begin anew in the place of its stand-in, which ends; return what became of it, in words.
+
+        One that must not run twice is lost: its stand-in is left as it is.
+        """

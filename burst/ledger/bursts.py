@@ -15,8 +15,10 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    false,
     insert,
     select,
+    text,
     update,
 )
 
@@ -56,6 +58,8 @@ BURSTS = Table(
     Column("empty_since", Double),
     Column("stopping", Boolean, nullable=False),
     Column("amounts", Text, nullable=False),
+    Column("isolated", Boolean, nullable=False, server_default=false()),
+    Column("remote", String(64), nullable=False, server_default=text("''")),
 )
 _HAS_SLOT = BURSTS.c.state.not_in((BurstState.REQUESTED, BurstState.DELETED))
 Index(

@@ -2,59 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from broker_config.formats import durations, idset
-from burst.lifecycle import metering, steps
+from burst.lifecycle import isolated, metering, steps
+from burst.lifecycle.life import NOT_THERE, Life, given_up, limit, lost, orphaned
 from burst.lifecycle.records import ResourcePhase
 from burst.lifecycle.states import BurstOutcome, BurstState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
-    from burst.lifecycle.metering import NodeCount
-    from burst.lifecycle.records import (
-        AssignedJob,
-        BurstObservation,
-        BurstRecord,
-        ResourceRecord,
-        ResourceReport,
-        SlotView,
-    )
-    from burst.lifecycle.states import Timeouts
+    from burst.lifecycle.records import SlotView
     from burst.lifecycle.steps import BurstStep
+
+__all__ = ["MAX_QUIET", "Life", "next_step"]
 
 MAX_QUIET = 20.0
 """Seconds between two observations of a burst whose jobs run: each calls its provider and its lead."""
-
-
-class Life(NamedTuple):
-    """Everything that decides what is done next."""
-
-    burst: BurstRecord
-    resources: Sequence[ResourceRecord]
-    """In the order in which they are made."""
-    jobs: Sequence[AssignedJob]
-    observed: BurstObservation
-    now: float
-    timeouts: Timeouts
-    counts: Sequence[NodeCount] = ()
-    """How many of its nodes were there, the oldest first."""
-
-    @property
-    def ranks(self) -> frozenset[int]:
-        """The ranks of the slot that it has."""
-        return frozenset(range(self.burst.nodes))
-
-    @property
-    def is_late(self) -> bool:
-        """Whether the state's deadline is over."""
-        limit = self.timeouts.of(self.burst.state)
-        return limit is not None and self.now - self.burst.state_since >= limit
-
-    def status(self, resource: ResourceRecord) -> ResourceReport | None:
-        """Return what the provider reports of a resource."""
-        return self.observed.resources.get(resource.key.name)
 
 
 def next_step(life: Life) -> BurstStep:
@@ -65,25 +30,28 @@ def next_step(life: Life) -> BurstStep:
     is_deleting = life.burst.state is BurstState.DELETING
     known = (life.counts, life.resources, life.observed, life.now)
     count = metering.change(*known, is_deleting=is_deleting)
-    return steps.NoteNodes(count) if count is not None else next(_STEPS[life.burst.state](life))
+    if count is not None:
+        return steps.NoteNodes(count)
+    states = _ISOLATED if life.burst.isolated else _STEPS
+    return next(states[life.burst.state](life))
 
 
 def _requested(life: Life) -> Iterator[BurstStep]:
     if life.burst.stopping:
         yield steps.Enter(BurstState.DELETED, BurstOutcome.STOPPED, "somebody stopped it")
     if life.is_late:
-        reason = f"it was not reserved in {_limit(life)}"
+        reason = f"it was not reserved in {limit(life)}"
         yield steps.Enter(BurstState.DELETED, BurstOutcome.NOT_POSSIBLE, reason)
     yield steps.ReserveSlot()
 
 
 def _planned(life: Life) -> Iterator[BurstStep]:
-    yield from _given_up(life, "its resources were not begun in time")
+    yield from given_up(life, "its resources were not begun in time")
     yield steps.Intend(life.resources[0])
 
 
 def _provisioning(life: Life) -> Iterator[BurstStep]:
-    yield from _given_up(life, "its resources were not ready in {}")
+    yield from given_up(life, "its resources were not ready in {}")
     for resource in life.resources:
         if resource.intent_at is None:
             yield steps.Intend(resource)
@@ -91,7 +59,7 @@ def _provisioning(life: Life) -> Iterator[BurstStep]:
         if status is None or status.phase is ResourcePhase.ABSENT:
             yield steps.Create(resource)
             return
-        yield from _lost(life, resource, (ResourcePhase.BROKEN, ResourcePhase.GOING))
+        yield from lost(life, resource, (ResourcePhase.BROKEN, ResourcePhase.GOING))
         if resource.made_at is None:
             yield steps.NoteMade(resource)
         if status.phase is ResourcePhase.COMING:
@@ -101,10 +69,10 @@ def _provisioning(life: Life) -> Iterator[BurstStep]:
 
 def _joining(life: Life) -> Iterator[BurstStep]:
     slot = life.observed.slot
-    yield from _orphaned(life)
-    yield from _given_up(life, "{} of {} nodes joined in {}".format(*_joined(life), "{}"))
+    yield from orphaned(life)
+    yield from given_up(life, "{} of {} nodes joined in {}".format(*_joined(life), "{}"))
     for resource in life.resources:
-        yield from _lost(life, resource, _NOT_THERE)
+        yield from lost(life, resource, NOT_THERE)
     if slot is None:
         yield steps.Wait("the lead does not answer")
         return
@@ -128,13 +96,13 @@ def _tried(life: Life, slot: SlotView, again: frozenset[int], failed: BurstState
 
 def _active(life: Life) -> Iterator[BurstStep]:
     burst, slot = life.burst, life.observed.slot
-    yield from _orphaned(life)
+    yield from orphaned(life)
     if burst.stopping:
         yield steps.Enter(BurstState.DRAINING, BurstOutcome.STOPPED, "somebody stopped it")
     if life.now >= burst.until:
         yield steps.Enter(BurstState.DRAINING, BurstOutcome.EXPIRED, "its time is over")
     for resource in life.resources:
-        yield from _lost(life, resource, _NOT_THERE, BurstState.DRAINING)
+        yield from lost(life, resource, NOT_THERE, BurstState.DRAINING)
     if slot is None:
         yield steps.Wait("the lead does not answer")
         return
@@ -192,8 +160,8 @@ def _quiet(life: Life) -> float:
 
 def _draining(life: Life) -> Iterator[BurstStep]:
     slot = life.observed.slot
-    yield from _orphaned(life)
-    late = steps.Enter(BurstState.DELETING, reason=f"jobs ran on after {_limit(life)}")
+    yield from orphaned(life)
+    late = steps.Enter(BurstState.DELETING, reason=f"jobs ran on after {limit(life)}")
     if slot is None:
         yield late if life.is_late else steps.Wait("the lead does not answer")
         return
@@ -254,55 +222,22 @@ def _concluded(life: Life, empty_since: float) -> Iterator[BurstStep]:
 
     A lead that does not answer is waited for, but not for ever: the slot is to be used again.
     """
-    unknown = tuple(each.job for each in life.jobs if each.moved_at is not None and not each.outcome)
+    stood = life.observed.stood
+    stands = stood is not None and stood.standing is not None
+    left = (each for each in life.jobs if not each.outcome)
+    unknown = tuple(each.job for each in left if each.moved_at is not None or stands)
     if not unknown or life.observed.is_orphan:
         return
-    if life.observed.slot is not None:
+    if life.observed.slot is not None or stood is not None:
         yield steps.Conclude(unknown)
     if life.now - empty_since < life.timeouts.verified + life.timeouts.conclusion:
         yield steps.Wait("the lead does not answer, so what became of its jobs is not known")
-
-
-_NOT_THERE = (ResourcePhase.ABSENT, ResourcePhase.BROKEN, ResourcePhase.GOING)
-
-
-def _lost(
-    life: Life,
-    resource: ResourceRecord,
-    phases: Sequence[ResourcePhase],
-    state: BurstState = BurstState.DELETING,
-) -> Iterator[BurstStep]:
-    """Yield the end of a burst whose resource is in one of these phases."""
-    status = life.status(resource)
-    if status is not None and status.phase in phases:
-        why = f": {status.reason}" if status.reason else ""
-        what = f"{resource.key.kind} {resource.key.name} is {status.phase.value}{why}"
-        yield steps.Enter(state, BurstOutcome.FAILED, what, asks_brokers=status.phase is ResourcePhase.BROKEN)
-
-
-def _orphaned(life: Life) -> Iterator[BurstStep]:
-    """Yield the end of a burst whose MiniCluster is gone: nobody has jobs for it any more."""
-    if life.observed.is_orphan:
-        yield steps.Enter(BurstState.DELETING, BurstOutcome.FAILED, "its MiniCluster is gone")
 
 
 def _another_instance(life: Life, slot: SlotView) -> Iterator[BurstStep]:
     if slot.instance != life.burst.instance:
         reason = "the lead has begun anew, and does not know its jobs"
         yield steps.Enter(BurstState.DELETING, BurstOutcome.FAILED, reason)
-
-
-def _given_up(life: Life, reason: str) -> Iterator[BurstStep]:
-    """Yield the end of a burst that somebody stopped, or that is late, before it has jobs."""
-    if life.burst.stopping:
-        yield steps.Enter(BurstState.DELETING, BurstOutcome.STOPPED, "somebody stopped it")
-    if life.is_late:
-        late = reason.format(_limit(life))
-        yield steps.Enter(BurstState.DELETING, BurstOutcome.FAILED, late, asks_brokers=True)
-
-
-def _limit(life: Life) -> str:
-    return durations.encode(life.timeouts.of(life.burst.state) or 0.0)
 
 
 def _joined(life: Life) -> tuple[int, int]:
@@ -318,4 +253,10 @@ _STEPS: dict[BurstState, Callable[[Life], Iterator[BurstStep]]] = {
     BurstState.ACTIVE: _active,
     BurstState.DRAINING: _draining,
     BurstState.DELETING: _deleting,
+}
+_ISOLATED = {
+    **_STEPS,
+    BurstState.JOINING: isolated.joining,
+    BurstState.ACTIVE: isolated.active,
+    BurstState.DRAINING: isolated.draining,
 }

@@ -12,6 +12,8 @@ from burst.lifecycle.states import BurstOutcome, BurstState
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from burst.lifecycle.isolation import RemoteView, StandInView
+
 PREFIX = "mcb-"
 """How the names of all resources begin."""
 BEGUN_ANEW, LOST = "begun anew", "lost"
@@ -65,6 +67,10 @@ class BurstRecord:
     """Whether somebody asked to stop it."""
     amounts: Mapping[str, int] = field(default_factory=dict)
     """What it may cost at worst, by scope of a budget."""
+    isolated: bool = False
+    """Whether its nodes are an instance of their own, for its one job."""
+    remote: str = ""
+    """The id of that instance, once it was there: in another one its job is never submitted."""
 
     @property
     def label(self) -> str:
@@ -184,3 +190,9 @@ class BurstObservation:
     """Whether the MiniCluster is gone, and its lead will not answer again."""
     is_listed: bool = False
     """Whether the provider was asked what it lists."""
+    stood: StandInView | None = None
+    """Of an isolated burst, in place of a slot. None: the lead does not answer."""
+    remote: RemoteView | None = None
+    """Its instance elsewhere. None: it does not answer."""
+    silent_since: float | None = None
+    """Since when that does not answer, as far as this process has asked."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    from burst.lifecycle.isolation import OutputPart
     from burst.lifecycle.metering import NodeCount
     from burst.lifecycle.records import ResourceKey, ResourceRecord
     from burst.lifecycle.states import BurstOutcome, BurstState
@@ -96,6 +97,55 @@ class Conclude(NamedTuple):
     jobs: tuple[int, ...]
 
 
+class NoteRemote(NamedTuple):
+    """Write which instance elsewhere is the burst's: its job is submitted in no other one."""
+
+    instance: str
+
+
+class StandInFor(NamedTuple):
+    """Have a stand-in take the place of the job."""
+
+    job: int
+
+
+class SubmitThere(NamedTuple):
+    """Submit the job elsewhere, on hold, unless it is there."""
+
+    job: int
+
+
+class ReleaseThere(NamedTuple):
+    """Let the job elsewhere start: the first one, should there be another."""
+
+
+class Carry(NamedTuple):
+    """Bring what the job elsewhere has written."""
+
+    parts: tuple[OutputPart, ...]
+
+
+class PackThere(NamedTuple):
+    """Have the files that the job names written as one archive, elsewhere."""
+
+
+class CancelThere(NamedTuple):
+    """Cancel the job elsewhere."""
+
+    reason: str
+
+
+class Finish(NamedTuple):
+    """Let the stand-in end as the job elsewhere has."""
+
+    job: int
+    status: int
+    """A wait status."""
+    digest: str = ""
+    """The SHA-256 of the results in hex; empty: there are none."""
+    note: str = ""
+
+
 class Delete(NamedTuple):
     """Delete a resource."""
 
@@ -114,6 +164,10 @@ class NoteEmpty(NamedTuple):
     since: float | None
 
 
+IsolatedStep: TypeAlias = (
+    NoteRemote | StandInFor | SubmitThere | ReleaseThere | Carry | PackThere | CancelThere | Finish
+)
+"""Those that only a burst has whose nodes are an instance of their own."""
 BurstStep: TypeAlias = (
     Wait
     | Enter
@@ -132,4 +186,5 @@ BurstStep: TypeAlias = (
     | Delete
     | NoteGone
     | NoteEmpty
+    | IsolatedStep
 )

@@ -7,21 +7,24 @@ import json
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from broker_config.formats import durations
+from broker_config.formats.jobid import f58plain
 from burst.planning import money
 from burst.planning.hooks import PlanHooks
 from burst.planning.ordering import ordered
 from burst.planning.packing import PackedJob, least_nodes, makespan, nodes_of
-from burst.planning.records import BurstPlan, LeftOut, PlannedBurst
+from burst.planning.records import BurstPlan, BurstSlot, LeftOut, PlannedBurst
 from burst.planning.selection import is_burstable, limit_of, obstacle, provider_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from burst.planning.records import BurstableJob, BurstPlanRequest, BurstSlot, Offer
+    from burst.planning.records import BurstableJob, BurstPlanRequest, Offer
 
 USUAL = PlanHooks()
 ALL = "all"
 """The scope of a budget that every burst uses."""
+ISOLATED = "isolated-"
+"""How the names begin that stand for slots where jobs have instances of their own."""
 NO_SLOT = "every slot has a burst already"
 NO_BURST = "the MiniCluster may have no further burst (bursting.maxBursts)"
 NO_OFFER = "no provider has machines"
@@ -38,14 +41,10 @@ def plan(request: BurstPlanRequest, hooks: PlanHooks = USUAL) -> BurstPlan:
         if not reasons[job.id]:
             waiting.append(job)
     waiting = ordered(waiting, hooks.rank)
-    bursts: list[PlannedBurst] = []
-    for slot in request.slots[: request.bursts_left]:
-        found = _cheapest(request, slot, waiting, bursts, reasons)
-        if found is not None:
-            bursts.append(found)
-            waiting = [job for job in waiting if job.id not in found.jobs]
+    bursts = _isolated(request, waiting, reasons) if request.isolated else _joining(request, waiting, reasons)
     planned = {job for burst in bursts for job in burst.jobs}
-    usual = NO_SLOT if not request.slots else NO_BURST if request.bursts_left == 0 else NEXT
+    has_none = not request.slots and not request.isolated
+    usual = NO_SLOT if has_none else NO_BURST if request.bursts_left == 0 else NEXT
     left_out = [LeftOut(job, reason or usual) for job, reason in reasons.items() if job not in planned]
     return BurstPlan(tuple(bursts), tuple(left_out))
 
@@ -62,18 +61,54 @@ def digest(planned: BurstPlan) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def isolated_slot(job: int) -> str:
+    """Return the name that stands for a slot where a job has an instance of its own: it has one at a time."""
+    return f"{ISOLATED}{f58plain(job)[1:]}"
+
+
+def _joining(
+    request: BurstPlanRequest, waiting: Sequence[BurstableJob], reasons: dict[int, str]
+) -> list[PlannedBurst]:
+    """Return a burst for each slot that has jobs."""
+    bursts: list[PlannedBurst] = []
+    for slot in request.slots[: request.bursts_left]:
+        found = _cheapest(request, slot, waiting, bursts, reasons)
+        if found is not None:
+            bursts.append(found)
+            waiting = [job for job in waiting if job.id not in found.jobs]
+    return bursts
+
+
+def _isolated(
+    request: BurstPlanRequest, waiting: Sequence[BurstableJob], reasons: dict[int, str]
+) -> list[PlannedBurst]:
+    """Return a burst for each job: as large as the job, whatever that is."""
+    bursts: list[PlannedBurst] = []
+    for job in waiting:
+        if len(bursts) == request.bursts_left:
+            break
+        found = _cheapest(request, isolated_slot(job.id), [job], bursts, reasons)
+        if found is not None:
+            bursts.append(found)
+    return bursts
+
+
 def _cheapest(
     request: BurstPlanRequest,
-    slot: BurstSlot,
+    slot: BurstSlot | str,
     waiting: Sequence[BurstableJob],
     before: Sequence[PlannedBurst],
     reasons: dict[int, str],
 ) -> PlannedBurst | None:
-    """Return the cheapest burst of the first job that a slot can have; note why jobs before it have none."""
+    """Return the cheapest burst of the first job that a slot can have; note why jobs before it have none.
+
+    A slot that is a name alone has nodes as each offer has them, and as many.
+    """
     for number, first in enumerate(waiting):
         found: list[PlannedBurst] = []
         for offer in request.offers:
-            attempt = _Attempt(request, slot, offer, tuple(before))
+            nodes = BurstSlot(slot, offer.most, offer.shape) if isinstance(slot, str) else slot
+            attempt = _Attempt(request, nodes, offer, tuple(before))
             reason = attempt.obstacle(first) or attempt.obstacle_of_cost(first)
             if reason:
                 reasons[first.id] = reason
@@ -121,7 +156,9 @@ class _Attempt(NamedTuple):
             return
         most, left = min(self.slot.size, offer.most), max(self._nodes_left, 0)
         if nodes > most:
-            yield f"it needs {nodes} nodes, and slot {self.slot.name} has {most} of {offer.provider}"
+            where = offer.provider if self.request.isolated else f"slot {self.slot.name}"
+            of = offer.machine if self.request.isolated else offer.provider
+            yield f"it needs {nodes} nodes, and {where} has {most} of {of}"
         if nodes > left:
             yield f"it needs {nodes} nodes, and the MiniCluster may have {left} more (bursting.maxNodes)"
         limit, window = limit_of(job, self.request.selection), self.request.durations.window
@@ -175,6 +212,7 @@ class _Attempt(NamedTuple):
             likely=_cost(offer, nodes, offer.ready + computing),
             portions=money.portions(worst, weights),
             fee=offer.fee,
+            isolated=self.request.isolated,
         )
 
     def _task(self, job: BurstableJob) -> PackedJob:

@@ -163,6 +163,8 @@ class BurstPlanRequest:
     """NAMESPACE/NAME of the MiniCluster: budgets by it outlive its uid. Empty: it has no such budgets."""
     resting: tuple[str, ...] = ()
     """Why providers that it may use have no offers now, a sentence each."""
+    isolated: bool = False
+    """Whether each job gets an instance of its own: then there are no slots, and as many bursts as jobs."""
 
 
 class PlannedBurst(NamedTuple):
@@ -189,6 +191,8 @@ class PlannedBurst(NamedTuple):
     """The cost at worst by user."""
     fee: int = 0
     """For an hour, besides its nodes."""
+    isolated: bool = False
+    """Whether its nodes are an instance of their own, for its one job."""
 
 
 class LeftOut(NamedTuple):

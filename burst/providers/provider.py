@@ -6,13 +6,14 @@ connection, is taken for one that may succeed later. A call that raised may have
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from burst.lifecycle.records import ResourceKey, ResourceReport
     from burst.planning.records import Offer
+    from minicluster.instance.port import Instance
 
 
 class WantedBurst(NamedTuple):
@@ -31,6 +32,9 @@ class WantedBurst(NamedTuple):
     """The uid of the MiniCluster that its brokers join; empty where only its end is wanted."""
     slot: str = ""
     """The slot of that MiniCluster."""
+    isolated: bool = False
+    """Whether its brokers join no other ones: they are an instance of their own, with a certificate of its
+    own, for one job of that MiniCluster."""
 
 
 class BurstProvider(Protocol):
@@ -76,3 +80,14 @@ class BurstProvider(Protocol):
 
     def owned(self, installation: str) -> Iterable[ResourceReport]:
         """List everything in the location that an installation has made, whatever it was made for."""
+
+
+@runtime_checkable
+class IsolatingProvider(Protocol):
+    """A provider that makes isolated bursts as well. Without this a provider makes those that join alone."""
+
+    def instance(self, wanted: WantedBurst) -> Instance:
+        """Connect to the instance of an isolated burst. Raises RetryLater while none answers."""
+
+    def isolation_problems(self) -> Iterable[str]:
+        """Return what is wrong besides where bursts are isolated."""

@@ -62,9 +62,14 @@ def pods(directory: BurstDirectory, task: FollowerTask) -> Iterator[LocalPod]:
         yield LocalPod(host, (LocalContainer("broker", command, {**shared, **own}, directory.path),), rank)
 
 
-def _environment(directory: BurstDirectory, cluster: ClusterDirectory, task: FollowerTask) -> dict[str, str]:
+def inherited() -> dict[str, str]:
+    """Return what brokers get of this process's environment."""
     kept = {key: os.environ[key] for key in _INHERITED if key in os.environ}
-    kept |= {key: value for key, value in os.environ.items() if key.startswith("LC_")}
+    return kept | {key: value for key, value in os.environ.items() if key.startswith("LC_")}
+
+
+def _environment(directory: BurstDirectory, cluster: ClusterDirectory, task: FollowerTask) -> dict[str, str]:
+    kept = inherited()
     first = [str(cluster.programs)] if cluster.programs.is_dir() else []
     path = [*first, kept.get("PATH", os.defpath), str(own_programs())]
     return {

@@ -15,14 +15,17 @@ import sys
 import tempfile
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burst.errors import CallInvalid, NameTaken, RetryLater
 from burst.lifecycle.records import PREFIX, ResourceKey, ResourcePhase, ResourceReport
 from burst.planning import money
 from burst.planning.records import NodeShape, Offer
-from burst.providers.local import followers
+from burst.providers.local import followers, isolated
 from burst.providers.local.records import LEFTOVER, BurstDirectory, BurstOwner, FollowerTask
+from minicluster.instance.connection import connect
+from minicluster.instance.errors import InstanceError
 from minicluster.local import processes
 from minicluster.local.site import cores_of_machine
 from minicluster.local.state_directory import ClusterDirectory
@@ -30,9 +33,11 @@ from minicluster.local.state_directory import ClusterDirectory
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from burst.joining.records import JoinSettings
     from burst.providers.local.settings import LocalSettings
     from burst.providers.plugins import ProviderContext
     from burst.providers.provider import WantedBurst
+    from minicluster.instance.port import Instance
 
 KIND_OF_RESOURCE = "processes"
 MACHINE = "processes"
@@ -79,7 +84,8 @@ class LocalProvider:
             with self._locked():
                 directory = BurstDirectory(self._root / key.name)
                 if not os.path.lexists(directory.path):
-                    self._make(directory, wanted)
+                    join = self._context.join(wanted)
+                    _make(directory, wanted, _task(directory, wanted, join, self._name, self._settings))
                 elif not _is_of(directory, wanted):
                     raise NameTaken(f"{directory.path} is there, and is not of burst {wanted.label}")
                 if directory.status() is None and not directory.going.exists():
@@ -135,6 +141,21 @@ class LocalProvider:
         if self._settings.cores > cores:
             yield f"cores: {self._settings.cores}: this machine has {cores}; a node cannot have more"
 
+    def instance(self, wanted: WantedBurst) -> Instance:
+        """Connect to the instance of an isolated burst. Raises RetryLater while none answers."""
+        directory = BurstDirectory(self._root / f"{PREFIX}{wanted.label}")
+        task = directory.task()
+        if not _is_of(directory, wanted) or task is None or not task.document:
+            raise RetryLater(f"{directory.path} has no instance")
+        try:
+            return connect(directory.brokers.uri, "flux" if task.engine == "flux" else "embedded")
+        except InstanceError as error:
+            raise RetryLater(str(error)) from error
+
+    def isolation_problems(self) -> Sequence[str]:
+        """Return nothing: all that it needs is on this machine."""
+        return ()
+
     def tunnel_problems(self) -> Sequence[str]:
         """Return nothing: its brokers are where their lead is."""
         return ()
@@ -158,38 +179,49 @@ class LocalProvider:
         finally:
             os.close(descriptor)
 
-    def _make(self, directory: BurstDirectory, wanted: WantedBurst) -> None:
-        """Make the directory with its records: all of it, or nothing. Raises OSError, ProviderError."""
-        task = self._task(directory, wanted)
-        for left in self._root.glob(f"{LEFTOVER}*"):
-            shutil.rmtree(left, ignore_errors=True)
-        fresh = BurstDirectory(self._root / f"{LEFTOVER}{directory.path.name}")
-        try:
-            fresh.path.mkdir(mode=0o700)
-            fresh.write(BurstOwner(wanted.label, wanted.installation, wanted.nodes, time.time()))
-            fresh.write(task)
-            for each in (fresh.brokers.logs, fresh.brokers.temporary):
-                each.mkdir(mode=0o700)
-            fresh.path.rename(directory.path)
-        except OSError:
-            shutil.rmtree(fresh.path, ignore_errors=True)
-            raise
 
-    def _task(self, directory: BurstDirectory, wanted: WantedBurst) -> FollowerTask:
-        join = self._context.join(wanted)
-        if join.directory is None:
-            raise CallInvalid(f"{self._name}: only MiniClusters of this machine can have bursts on it")
-        cluster = ClusterDirectory(join.directory)
-        try:
-            hosts = followers.ranks(cluster, join.slot, wanted.nodes)
-        except FileNotFoundError as error:
-            raise RetryLater(f"MiniCluster {cluster.path} is not up") from error
-        except ValueError as error:
-            raise CallInvalid(f"burst {wanted.label}, slot {join.slot}: {error}") from error
-        if problem := followers.too_long(directory, max(hosts.values())):
-            raise CallInvalid(problem)
-        fence, leave = math.ceil(join.fence), math.ceil(join.leave_after)
-        return FollowerTask(str(cluster.path), hosts, wanted.until, fence, leave)
+def _make(directory: BurstDirectory, wanted: WantedBurst, task: FollowerTask) -> None:
+    """Make the directory with its records: all of it, or nothing. Raises OSError."""
+    root = directory.path.parent
+    for left in root.glob(f"{LEFTOVER}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    fresh = BurstDirectory(root / f"{LEFTOVER}{directory.path.name}")
+    try:
+        fresh.path.mkdir(mode=0o700)
+        fresh.write(BurstOwner(wanted.label, wanted.installation, wanted.nodes, time.time()))
+        fresh.write(task)
+        for each in (fresh.brokers.logs, fresh.brokers.temporary):
+            each.mkdir(mode=0o700)
+        if task.document:
+            isolated.furnish(fresh)
+        fresh.path.rename(directory.path)
+    except OSError:
+        shutil.rmtree(fresh.path, ignore_errors=True)
+        raise
+
+
+def _task(
+    directory: BurstDirectory, wanted: WantedBurst, join: JoinSettings, name: str, settings: LocalSettings
+) -> FollowerTask:
+    """Return what a burst's supervisor is to run. Raises CallInvalid, and RetryLater."""
+    if join.directory is None:
+        raise CallInvalid(f"{name}: only MiniClusters of this machine can have bursts on it")
+    task = isolated.task(join, wanted, settings) if wanted.isolated else _following(wanted, join)
+    if problem := followers.too_long(directory, max(task.hosts.values())):
+        raise CallInvalid(problem)
+    return task
+
+
+def _following(wanted: WantedBurst, join: JoinSettings) -> FollowerTask:
+    cluster = ClusterDirectory(join.directory or Path())
+    try:
+        hosts = followers.ranks(cluster, join.slot, wanted.nodes)
+    except FileNotFoundError as error:
+        raise RetryLater(f"MiniCluster {cluster.path} is not up") from error
+    except ValueError as error:
+        raise CallInvalid(f"burst {wanted.label}, slot {join.slot}: {error}") from error
+    fence, leave = math.ceil(join.fence), math.ceil(join.leave_after)
+    return FollowerTask(str(cluster.path), hosts, wanted.until, fence, leave)
 
 
 def _is_of(directory: BurstDirectory, wanted: WantedBurst) -> bool:

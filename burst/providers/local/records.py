@@ -50,6 +50,10 @@ class FollowerTask:
     """Seconds without an answer of the lead after which a broker is killed with its jobs."""
     leave_after: int
     """Seconds without a lead after which a follower leaves for good."""
+    document: str = ""
+    """Of an instance of its own: its MiniCluster, in JSON. Empty: brokers follow the MiniCluster's lead."""
+    engine: str = ""
+    """Of such an instance: "flux" or "embedded"."""
 
 
 @dataclass(frozen=True, slots=True)

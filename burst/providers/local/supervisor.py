@@ -8,6 +8,7 @@ left. Nobody else is needed for that.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import fcntl
 import os
@@ -17,15 +18,17 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from burst.providers.local import followers
+from burst.providers.local import followers, isolated
 from burst.providers.local.records import BurstDirectory, SupervisorStatus
 from minicluster.local import processes
 from minicluster.local.container_restarts import ContainerRestarts
 from minicluster.local.kubelet import Kubelet
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from burst.providers.local.records import FollowerTask
-    from minicluster.local.records import EndedContainer
+    from minicluster.local.records import EndedContainer, LocalPod
 
 STOP_TIMEOUT = 5.0
 """Seconds between SIGTERM and SIGKILL at the end."""
@@ -54,6 +57,8 @@ class FollowerSupervisor:
         self._left_at = 0.0
         self._status = SupervisorStatus(os.getpid(), processes.start_time(os.getpid()))
         self._written: SupervisorStatus | None = None
+        self._ports = contextlib.ExitStack()
+        """Reserves those of an instance of its own until its brokers have them."""
 
     async def live(self) -> str:
         """Run the brokers until it is over; return why it is."""
@@ -62,18 +67,28 @@ class FollowerSupervisor:
             loop.add_signal_handler(signum, self._over.set)
         self._set(self._status)
         try:
-            for pod in followers.pods(self._directory, self._task):
+            for pod in self._pods():
                 self._started[pod.name] = time.monotonic()
                 self._kubelet.start(pod)
             while not (reason := self._reason()):
                 self._set(dataclasses.replace(self._status, ready=self._is_ready()))
+                if self._status.ready:
+                    self._ports.close()
                 await asyncio.sleep(POLL_INTERVAL)
         finally:
             self._restarts.cancel()
             await self._kubelet.stop(self._task.hosts, STOP_TIMEOUT)
             self._kubelet.kill()
             self._kubelet.close()
+            self._ports.close()
         return reason
+
+    def _pods(self) -> Iterable[LocalPod]:
+        if not self._task.document:
+            return followers.pods(self._directory, self._task)
+        made = isolated.prepared(self._directory, self._task, log)
+        self._ports = made.ports
+        return isolated.brokers(self._directory, made)
 
     def _reason(self) -> str:
         """Return why the burst is over; empty: it is not."""

@@ -8,7 +8,7 @@ import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from broker_config.formats.jobspec import RequestedResources
 from burst.advance.context import AdvanceContext
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from burst.providers.provider import BurstProvider
     from minicluster.database import Database
 
+W = TypeVar("W", bound="World")
 MEMORY = Path("/dev/shm")
 """Where a file is in memory: thousands of commits wait for the disk elsewhere."""
 TICK = 5.0
@@ -221,12 +222,19 @@ class World:
 @contextlib.asynccontextmanager
 async def opened(kill: tuple[str, int] | None = None) -> AsyncIterator[World]:
     """Give a world with a ledger in memory."""
+    async with opened_as(World, kill) as world:
+        yield world
+
+
+@contextlib.asynccontextmanager
+async def opened_as(kind: type[W], kill: tuple[str, int] | None = None) -> AsyncIterator[W]:
+    """Give a world of a kind, with a ledger in memory."""
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
         file = Path(folder) / "burst.db"
         file.write_bytes(ready_file.content(SCHEMA))
         database = await open_database(f"sqlite:///{file}", SCHEMA)
         try:
-            yield World(database, meter=Meter(kill))
+            yield kind(database, meter=Meter(kill))
         finally:
             await database.close()
 

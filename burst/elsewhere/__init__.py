@@ -1,0 +1,1 @@
+"""Instances elsewhere, in which jobs run that leave their MiniCluster: submitted, followed, canceled."""
