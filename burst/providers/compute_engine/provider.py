@@ -50,7 +50,8 @@ class ComputeEngineProvider:
         `console_problem` returns what the text of a serial console has about a broker that has not joined.
         """
         self.name = name
-        self.location = f"{settings.project}/{settings.region}"
+        self._where = f"{settings.project}/{settings.region}"
+        self.location = f"compute-engine/{self._where}"
         self._settings = settings
         self._boot = boot
         self._console_problem = console_problem
@@ -68,7 +69,7 @@ class ComputeEngineProvider:
     def create(self, key: ResourceKey, _token: str, wanted: WantedBurst) -> None:
         """Order a burst's instances, unless any of them is there."""
         machine = self._machine(wanted)
-        with self._account.visit(self.location) as clients:
+        with self._account.visit(self._where) as clients:
             there = self._listed(clients, f'name eq "{key.name}-[0-9]+"')
             if others := [each for each in there if not _is_of(each, wanted)]:
                 raise NameTaken(f"instance {others[0].name} is there, and not of this burst")
@@ -90,12 +91,12 @@ class ComputeEngineProvider:
         service = clients.compute("RegionInstances")
         answer = service.bulk_insert_unary(request=request, retry=None, timeout=TIMEOUT)
         operation = operations.read(clients, settings, answer)
-        if error := operation_error(operation.problems, self.location):
+        if error := operation_error(operation.problems, self._where):
             raise error
 
     def get(self, key: ResourceKey, wanted: WantedBurst) -> ResourceReport:
         """Return a burst's status; where not all of its instances run, with what its order has come to."""
-        with self._account.visit(self.location) as clients:
+        with self._account.visit(self._where) as clients:
             found = self._of_burst(clients, wanted)
             is_whole = sum(each.is_running for each in found) >= key.nodes
             operation = None if is_whole else operations.find(clients, self._settings, wanted)
@@ -104,7 +105,7 @@ class ComputeEngineProvider:
     def broker_problem(self, wanted: WantedBurst) -> str:
         """Return what a serial console has about why a broker has not joined; nothing without the right."""
         try:
-            with self._account.visit(self.location) as clients:
+            with self._account.visit(self._where) as clients:
                 consoles = (self._console(clients, each) for each in self._of_burst(clients, wanted))
                 return next(filter(None, map(self._console_problem, consoles)), "")
         except ProviderError:
@@ -112,15 +113,15 @@ class ComputeEngineProvider:
 
     def delete(self, _key: ResourceKey, wanted: WantedBurst) -> None:
         """Begin to delete a burst's instances. Raises the first error, after having tried all."""
-        with self._account.visit(self.location) as clients:
+        with self._account.visit(self._where) as clients:
             left = [each for each in self._of_burst(clients, wanted) if not each.is_going]
-            errors = instances.delete(clients, self._settings.project, left, self.location)
+            errors = instances.delete(clients, self._settings.project, left, self._where)
             if errors:
                 raise errors[0]
 
     def problems(self) -> Iterable[str]:
         """Return what is wrong with credentials, rights, region, machines, image, network and quotas."""
-        return preflight.problems(self._account, self._settings, self.location)
+        return preflight.problems(self._account, self._settings, self._where)
 
     def tunnel_problems(self) -> Iterable[str]:
         """Return that there are no tunnels to instances."""
@@ -128,7 +129,7 @@ class ComputeEngineProvider:
 
     def owned(self, installation: str) -> Iterable[ResourceReport]:
         """List the bursts of which there are instances."""
-        with self._account.visit(self.location) as clients:
+        with self._account.visit(self._where) as clients:
             found = self._listed(clients, instances.with_labels({LABEL_OWNER: installation}))
         return reports.owned(found, installation)
 

@@ -36,7 +36,8 @@ class GkeNodePools:
 
     def __init__(self, name: str, settings: GkeSettings, now: Callable[[], float] = time.time) -> None:
         self.name = name
-        self.location = f"{settings.project}/{settings.location}/{settings.cluster}"
+        self._where = f"{settings.project}/{settings.location}/{settings.cluster}"
+        self.location = f"gke/{self._where}/{settings.namespace}"
         self._settings = settings
         self._now = now
         self._account = GoogleAccount(name, settings)
@@ -48,7 +49,7 @@ class GkeNodePools:
     def create(self, wanted: WantedBurst, _token: str) -> None:
         """Make a burst's pool, unless it is there: its name is what makes it once."""
         machine = chosen(self.name, self._settings.machines, wanted)
-        with self._account.visit(self.location) as clients:
+        with self._account.visit(self._where) as clients:
             if self._is_there(clients, wanted):
                 return
             channel = cluster(clients, self._settings).release_channel.channel
@@ -62,14 +63,14 @@ class GkeNodePools:
 
     def get(self, wanted: WantedBurst) -> ResourceReport:
         """Return the status of a burst's pool, with the machines that Compute Engine lists."""
-        with self._account.visit(self.location) as clients:
+        with self._account.visit(self._where) as clients:
             pool = self._pool(clients, wanted)
             machines = self._machines(clients, _labels(wanted))
         return reports.report(wanted, pool, machines)
 
     def delete(self, wanted: WantedBurst) -> None:
         """Begin to delete a burst's pool, or machines that have outlived it."""
-        with self._account.visit(self.location) as clients:
+        with self._account.visit(self._where) as clients:
             pool = self._pool(clients, wanted)
             if pool is None:
                 self._delete_left(clients, wanted)
@@ -80,7 +81,7 @@ class GkeNodePools:
 
     def owned(self, installation: str) -> Iterable[ResourceReport]:
         """List all pools, and machines without one, that an installation has made in this cluster."""
-        with self._account.visit(self.location) as clients:
+        with self._account.visit(self._where) as clients:
             request = {"parent": self._settings.path}
             answer = clients.clusters.list_node_pools(request=request, retry=None, timeout=TIMEOUT)
             pools = [_read(each) for each in answer.node_pools]
@@ -89,11 +90,11 @@ class GkeNodePools:
 
     def problems(self) -> Iterable[str]:
         """Return what is wrong with credentials, rights, cluster, machines and quotas."""
-        return preflight.problems(self._account, self._settings, self.location)
+        return preflight.problems(self._account, self._settings, self._where)
 
     def endpoint(self) -> ClusterEndpoint:
         """Return where the API server is. Raises ProviderError."""
-        with self._account.visit(self.location) as clients:
+        with self._account.visit(self._where) as clients:
             found = cluster(clients, self._settings)
             authority = str(found.master_auth.cluster_ca_certificate)
             match self._settings.control_plane:
@@ -106,12 +107,12 @@ class GkeNodePools:
                     host = found.endpoint
             if not host:
                 kind = self._settings.control_plane
-                raise RetryLater(f"{self.location}: the cluster has no {kind} address of its API server")
+                raise RetryLater(f"{self._where}: the cluster has no {kind} address of its API server")
             return ClusterEndpoint(f"https://{host}", authority)
 
     def token(self) -> str:
         """Return a token for the API server. Raises ProviderError."""
-        return self._account.token(self.location)
+        return self._account.token(self._where)
 
     def _is_there(self, clients: GoogleClients, wanted: WantedBurst) -> bool:
         """Return whether a burst's pool is there. Raises NameTaken and RetryLater where it cannot be made."""
@@ -136,7 +137,7 @@ class GkeNodePools:
 
     def _delete_left(self, clients: GoogleClients, wanted: WantedBurst) -> None:
         left = [each for each in self._machines(clients, _labels(wanted)) if not each.is_going]
-        errors = instances.delete(clients, self._settings.project, left, self.location)
+        errors = instances.delete(clients, self._settings.project, left, self._where)
         if errors:
             raise errors[0]
 

@@ -342,7 +342,7 @@ def test_the_token_for_the_api_server_is_the_accounts_own(gke: GkeRig) -> None:
 def test_it_is_opened_without_a_call(gke: GkeRig, tmp_path: Path) -> None:
     context: Any = SimpleNamespace(join=join_settings, state=tmp_path, tunnel_pods=None)
     found = KIND.open("cloud", gke.settings, context)
-    assert found.location == "rehearsal/us-central1-a/far"
+    assert found.location == "gke/rehearsal/us-central1-a/far/bursts"
     shape = NodeShape(4)
     assert found.offers() == (
         Offer("cloud", MACHINE, shape, PRICE, ready=180.0),

@@ -100,7 +100,7 @@ def test_machines_become_offers_with_their_price(tmp_path: Path) -> None:
         {**ENGINE, "machines": [priced(most=9, readySeconds=45.0)]}
     )
     provider = COMPUTE_ENGINE.open("cloud", settings, context(tmp_path))
-    assert provider.location == "science-1/europe-west4"
+    assert provider.location == "compute-engine/science-1/europe-west4"
     assert provider.offers() == (
         Offer("cloud", MACHINE, NodeShape(4), PRICE, 9, 45.0),
         Offer("cloud", MACHINE, NodeShape(4), SPOT_PRICE, 9, 45.0, spot=True),
