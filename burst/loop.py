@@ -7,6 +7,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from burst.automatic import plan_all
+from burst.costs import alarm_log
+from burst.costs.alarm_log import ALARM_INTERVAL, AlarmLog
 from burst.errors import LeaseLost
 from burst.ledger import bursts
 from burst.service import BurstService
@@ -31,7 +33,8 @@ class BurstLoop:
 
     def __init__(self, workplace: Workplace) -> None:
         self._workplace = workplace
-        self._planned = 0.0
+        self._planned = self._alarmed = 0.0
+        self._alarms = AlarmLog()
         self.service = BurstService(workplace.context)
         self.ended: float | None = None
         """When the last tick has ended, in seconds since 1970."""
@@ -90,6 +93,10 @@ class BurstLoop:
             await plan_all(workplace.planner, clusters)
             self._planned = now
             await self.service.tick()  # what was asked for just now is made at once
+        if now - self._alarmed >= ALARM_INTERVAL:
+            settings = workplace.settings.settings
+            self._alarms.note(await alarm_log.read(workplace.context, settings, self.service.listed))
+            self._alarmed = now
 
     async def _publish(self, opened: Sequence[BurstRecord]) -> None:
         """Show bursts where their MiniClusters are; nothing else waits until that can be done."""

@@ -37,6 +37,8 @@ class BurstService:
         """When the last sweep has ended, in seconds since 1970."""
         self.report: SweepReport | None = None
         """What the last sweep has found."""
+        self.listed = dict.fromkeys(context.providers, context.now())
+        """When each provider has last listed what is there; before that, when this service began."""
 
     @property
     def quiet_until(self) -> float:
@@ -83,3 +85,4 @@ class BurstService:
         if self.swept is None or context.now() - self.swept >= SWEEP_INTERVAL:
             self.report = await sweep(context)
             self.swept = context.now()
+            self.listed |= dict.fromkeys(self.report.listed, self.swept)

@@ -43,6 +43,8 @@ class SweepReport(NamedTuple):
     orphans: tuple[Swept, ...]
     unswept: tuple[str, ...]
     """Locations that were not swept, each with the reason."""
+    listed: tuple[str, ...] = ()
+    """Names of providers that have listed what is there."""
 
 
 async def sweep(context: AdvanceContext, installation: str = "", *, is_dry: bool = False) -> SweepReport:
@@ -62,6 +64,7 @@ async def sweep(context: AdvanceContext, installation: str = "", *, is_dry: bool
     }
     orphans: list[Swept] = []
     unswept: list[str] = []
+    listed: list[str] = []
     for (name, location), record in known.items():
         found = context.providers.get(name)
         if found is None or found.location != location:
@@ -73,9 +76,10 @@ async def sweep(context: AdvanceContext, installation: str = "", *, is_dry: bool
             unswept.append(f"{name} in {location}: {error}")
             continue
         orphans += swept
+        listed.append(name)
         if record is not None and not is_dry:
             await _note(context, record, is_empty=not swept)
-    return SweepReport(tuple(orphans), tuple(unswept))
+    return SweepReport(tuple(orphans), tuple(unswept), tuple(listed))
 
 
 async def _sweep(

@@ -24,7 +24,10 @@ async def intend(context: AdvanceContext, burst: BurstRecord, step: Intend) -> N
         await resources.change(connection, step.resource, intent_at=now)
         if burst.state is BurstState.PLANNED:
             await bursts.change(connection, burst.id, state=BurstState.PROVISIONING, state_since=now)
-        await context.ledger.line(connection, burst.id, f"{key.kind} {key.name} is to be made")
+        text = f"{key.kind} {key.name} is to be made"
+        if burst.state is BurstState.PLANNED:
+            text = f"{BurstState.PROVISIONING}: {text}"
+        await context.ledger.line(connection, burst.id, text)
 
     await context.ledger.write(work)
     if burst.state is BurstState.PLANNED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from burst.cli.workplace import PathChoice
+    from burst.costs.alarms import CostAlarm
+    from burst.costs.report.records import ReportData
     from burst.workplace import Workplace
 
 T = TypeVar("T")
@@ -41,6 +43,13 @@ InstallationOption = Annotated[
 ]
 BurstingNameArgument = Annotated[
     str, typer.Argument(metavar="[NAME]", help="Of a MiniCluster; by default all that burst.")
+]
+CostPeriodOption = Annotated[
+    Literal["day", "week", "month", "all"],
+    typer.Option("--period", help="Bursts of this calendar period in UTC, or all that ever were."),
+]
+CostSinceOption = Annotated[
+    str, typer.Option("--since", metavar="TIME", help="Bursts since a time instead: 2026-11-01.")
 ]
 BurstArgument = Annotated[str, typer.Argument(metavar="BURST", help="As `burst list` prints it.")]
 
@@ -126,12 +135,82 @@ def list_bursts(
 
     minicluster burst list --all --output json
     """
-    from burst.cli import rows
+    from burst.cli import costs, rows
     from burst.cli.requests import listed
 
-    found = _within(_choice(ctx, state, settings), lambda workplace: listed(workplace, every=every))
+    async def work(workplace: Workplace) -> tuple[list[dict[str, Any]], list[CostAlarm]]:
+        return await listed(workplace, every=every), await costs.of_bursts(workplace)
+
+    found, alarms = _within(_choice(ctx, state, settings), work)
     shown = found if output == "json" else [rows.shown(each) for each in found]
     show(shown, rows.BURST_COLUMNS, output, "no bursts")
+    for each in alarms:
+        print_notice(each.text)
+
+
+@app.command(cls=SourceCommand)
+def cost(
+    ctx: typer.Context,
+    period: CostPeriodOption = "month",
+    since: CostSinceOption = "",
+    about: Annotated[
+        Literal["", "all", "provider", "cluster", "user"],
+        typer.Option("--by", metavar="KIND", help="Only all, provider, cluster or user."),
+    ] = "",
+    settings: BurstSettingsOption = "",
+    state: LedgerFolderOption = "",
+    output: Annotated[
+        Literal["table", "json", "csv"], typer.Option("--output", "-o", help="How to print it.")
+    ] = "table",
+) -> None:
+    """Show what bursts have cost: all of them, by provider, by MiniCluster and by user.
+
+    CHARGED is of bursts of which nothing is left; RESERVED is what the others may cost at worst. USED and
+    LEFT are of the budget and its own period, which is the one in PERIOD.
+
+    minicluster burst cost
+
+    minicluster burst cost --period week --by user
+
+    minicluster burst cost --since 2026-11-01 --output csv
+    """
+    from burst.cli import costs
+
+    async def work(workplace: Workplace) -> costs.CostView:
+        return await costs.read(workplace, costs.begin(period, since, workplace.ledger.now()), about)
+
+    found = _within(_choice(ctx, state, settings), work)
+    costs.print_costs(found, output)
+    for each in found.alarms:
+        print_notice(each)
+
+
+@app.command(cls=SourceCommand)
+def report(
+    ctx: typer.Context,
+    period: CostPeriodOption = "month",
+    since: CostSinceOption = "",
+    settings: BurstSettingsOption = "",
+    state: LedgerFolderOption = "",
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="FILE", help="The page; FILE.json, or - for JSON here."),
+    ] = "burst.html",
+) -> None:
+    """Write a page about bursts, nodes and money over time, for a browser; it needs no network.
+
+    minicluster burst report
+
+    minicluster burst report --period all --output burst.html
+
+    minicluster burst report --since 2026-11-01 --output -
+    """
+    from burst.cli import costs, report
+
+    async def work(workplace: Workplace) -> ReportData:
+        return await report.read(workplace, costs.begin(period, since, workplace.ledger.now()))
+
+    report.write(_within(_choice(ctx, state, settings), work), output)
 
 
 @app.command("show", cls=SourceCommand)
@@ -215,7 +294,8 @@ def providers(
     from burst.cli.requests import offers
 
     found = _within(_choice(ctx, state, settings), offers)
-    columns = ("provider", "location", "machine", "cores", "gpus", "price_an_hour", "most", "spot")
+    fee = ("fee_an_hour",) if any(each["fee_an_hour"] != "0.00" for each in found) else ()
+    columns = ("provider", "location", "machine", "cores", "gpus", "price_an_hour", *fee, "most", "spot")
     show(found, columns, output, "the settings have no provider")
 
 

@@ -17,5 +17,13 @@ class ServiceSweeps(WrongRequest):
     """A service runs, which sweeps by itself."""
 
 
+class TimeInvalid(WrongRequest):
+    """A text is no date, and no time."""
+
+
+class ReportNotWritten(WrongRequest):
+    """The file of a report cannot be written."""
+
+
 class ProviderUnknown(WrongRequest):
     """The settings have no provider of this name."""

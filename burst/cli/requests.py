@@ -128,6 +128,7 @@ async def offers(workplace: Workplace) -> list[dict[str, Any]]:
             "cores": offer.shape.cores,
             "gpus": offer.shape.gpus,
             "price_an_hour": money.encode(offer.price),
+            "fee_an_hour": money.encode(offer.fee),
             "most": offer.most if offer.most < NO_LIMIT else None,
             "ready_seconds": offer.ready,
             "spot": offer.spot,

@@ -114,6 +114,12 @@ async def all_of_them(connection: AsyncConnection) -> list[BurstRecord]:
     return await _records(connection, select(BURSTS).order_by(BURSTS.c.id))
 
 
+async def asked_since(connection: AsyncConnection, since: float) -> list[BurstRecord]:
+    """Return all bursts that were asked for since a time, the oldest first."""
+    found = select(BURSTS).where(BURSTS.c.created >= since).order_by(BURSTS.c.id)
+    return await _records(connection, found)
+
+
 async def of_cluster(connection: AsyncConnection, cluster: str) -> list[BurstRecord]:
     """Return all bursts of a MiniCluster, the oldest first."""
     found = select(BURSTS).where(BURSTS.c.cluster == cluster).order_by(BURSTS.c.id)

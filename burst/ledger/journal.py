@@ -16,10 +16,12 @@ from sqlalchemy import (
     bindparam,
     func,
     insert,
+    or_,
     select,
 )
 
 from burst.ledger.metadata import METADATA
+from burst.lifecycle.states import BurstState
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -54,6 +56,16 @@ async def add(connection: AsyncConnection, burst: str, fence: int, text: str, no
     number: int = (await connection.execute(LAST)).scalar_one() + 1
     row = {"id": number, "burst": burst, "at": now, "fence": fence, "text": text}
     await connection.execute(insert(JOURNAL).values(row))
+
+
+async def states(connection: AsyncConnection) -> dict[str, list[tuple[float, BurstState]]]:
+    """Return when bursts have entered states, by id, the oldest first: lines of it begin with the state."""
+    texts = [or_(JOURNAL.c.text == each, JOURNAL.c.text.like(f"{each}:%")) for each in BurstState]
+    columns = (JOURNAL.c.burst, JOURNAL.c.at, JOURNAL.c.text)
+    found: dict[str, list[tuple[float, BurstState]]] = {}
+    for row in await connection.execute(select(*columns).where(or_(*texts)).order_by(JOURNAL.c.id)):
+        found.setdefault(row.burst, []).append((row.at, BurstState(row.text.partition(":")[0])))
+    return found
 
 
 async def of_burst(connection: AsyncConnection, burst: str) -> list[JournalEntry]:

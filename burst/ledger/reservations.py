@@ -96,6 +96,13 @@ async def of_burst(connection: AsyncConnection, burst: str) -> dict[str, int]:
     return {scope: int(amount) for scope, amount in await connection.execute(found)}
 
 
+async def of_all(connection: AsyncConnection, scope: str) -> dict[str, tuple[float, int | None]]:
+    """Return when each burst has reserved in a scope, by id, and what it was charged: None, not yet."""
+    columns = (RESERVATIONS.c.burst, RESERVATIONS.c.at, RESERVATIONS.c.amount, RESERVATIONS.c.is_charged)
+    rows = await connection.execute(select(*columns).where(RESERVATIONS.c.scope == scope))
+    return {burst: (at, int(amount) if charged else None) for burst, at, amount, charged in rows}
+
+
 async def set_amounts(
     connection: AsyncConnection, burst: str, amounts: Mapping[str, int], *, is_charged: bool
 ) -> None:

@@ -12,6 +12,7 @@ from burst.lifecycle.records import ResourceKey, ResourceRecord
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sqlalchemy import Row
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 RESOURCES = Table(
@@ -37,17 +38,21 @@ async def add(connection: AsyncConnection, burst: str, keys: Sequence[ResourceKe
 async def of_burst(connection: AsyncConnection, burst: str) -> list[ResourceRecord]:
     """Return the resources of a burst, in the order in which they are made."""
     found = select(RESOURCES).where(RESOURCES.c.burst == burst).order_by(RESOURCES.c.number)
-    return [
-        ResourceRecord(
-            row.burst,
-            row.number,
-            ResourceKey(row.kind, row.name, row.nodes),
-            row.intent_at,
-            row.made_at,
-            row.gone_at,
-        )
-        for row in await connection.execute(found)
-    ]
+    return [_record(row) for row in await connection.execute(found)]
+
+
+async def by_burst(connection: AsyncConnection) -> dict[str, list[ResourceRecord]]:
+    """Return the resources of all bursts, by id, in the order in which they are made."""
+    found: dict[str, list[ResourceRecord]] = {}
+    ordered = select(RESOURCES).order_by(RESOURCES.c.burst, RESOURCES.c.number)
+    for row in await connection.execute(ordered):
+        found.setdefault(row.burst, []).append(_record(row))
+    return found
+
+
+def _record(row: Row[Any]) -> ResourceRecord:
+    key = ResourceKey(row.kind, row.name, row.nodes)
+    return ResourceRecord(row.burst, row.number, key, row.intent_at, row.made_at, row.gone_at)
 
 
 async def change(connection: AsyncConnection, resource: ResourceRecord, **values: Any) -> None:

@@ -51,7 +51,7 @@ def change(
     if not begun:
         return of_listing(counts, observed.listed, now) if observed.is_listed else None
     reports = [observed.resources[each.key.name] for each in begun if each.key.name in observed.resources]
-    if len(reports) < len(begun) or (is_deleting and any(map(_is_said_gone, reports))):
+    if len(reports) < len(begun) or (is_deleting and any(map(_is_absent, reports))):
         return None
     noted, seen = _last(counts), total(reports)
     if seen == noted.nodes:
@@ -74,7 +74,7 @@ def of_listing(counts: Sequence[NodeCount], listed: Sequence[ResourceReport], no
     return NodeCount(max(min(first, now), noted.at), seen)
 
 
-def _is_said_gone(report: ResourceReport) -> bool:
+def _is_absent(report: ResourceReport) -> bool:
     return bool(report.key.nodes) and report.phase is ResourcePhase.ABSENT and not report.nodes
 
 
@@ -105,7 +105,7 @@ def fee_seconds(
     last = _last(counts)
     is_there = burst.empty_since is None or last.nodes
     end = now if is_there else max(burst.empty_since or 0.0, last.at)
-    return max(end - min(made), 0.0) if made else 0.0
+    return max(min(end, now) - min(made), 0.0) if made else 0.0
 
 
 def cost(

@@ -31,6 +31,12 @@ def encode(micro: int) -> str:
     return f"{'-' if micro < 0 else ''}{whole}.{digits}"
 
 
+def rounded(micro: int) -> str:
+    """Return an amount for people, rounded up to two digits behind the point."""
+    cent = MICRO // 100
+    return encode(-(-micro // cent) * cent)
+
+
 def cost(price: int, nodes: int, seconds: float) -> int:
     """Return what nodes cost at a price an hour and node, in micro-units, rounded up."""
     return -(-price * nodes * math.ceil(seconds * 1000) // (HOUR * 1000))

@@ -57,3 +57,10 @@ def test_portions_are_never_too_little(total: int, weights: dict[str, int]) -> N
 
 def test_nobody_has_no_portion() -> None:
     assert money.portions(5, {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("micro", "shown"), [(0, "0.00"), (1, "0.01"), (8_400_203, "8.41"), (8_400_000, "8.40"), (-1, "0.00")]
+)
+def test_people_get_an_amount_rounded_up(micro: int, shown: str) -> None:
+    assert money.rounded(micro) == shown

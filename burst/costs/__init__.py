@@ -1,0 +1,1 @@
+"""What bursts cost, for people: by scope and period, beside budgets; alarms; and a report over time."""
