@@ -27,7 +27,7 @@ CLUSTER_HEADER = "x-k8s-aws-id"
 
 
 class AwsClients:
-    """Clients by service, each made once; they may be used by several threads."""
+    """Clients by service, each made once for the same credentials; they may be used by several threads."""
 
     def __init__(
         self, region: str, credentials_file: Path | None = None, profile: str = "", endpoint: str = ""
@@ -40,10 +40,14 @@ class AwsClients:
         self._lock = threading.Lock()
         self._session: Any = None
         self._clients: dict[str, Any] = {}
+        self._read: float | None = None
 
     def client(self, service: str) -> Any:
         """Return the client of a service, such as `eks`. Raises AccessDenied without credentials."""
         with self._lock:
+            if (written := self._written()) != self._read:
+                self._session, self._read = None, written
+                self._clients.clear()
             if service not in self._clients:
                 self._clients[service] = self._made(service)
             return self._clients[service]
@@ -56,14 +60,16 @@ class AwsClients:
         from botocore.signers import RequestSigner  # noqa: PLC0415
 
         sts = self.client("sts")
+        with self._lock:
+            session = self._session
         with refused(f"AWS {self.region}"):
             signer = RequestSigner(
                 sts.meta.service_model.service_id,
                 self.region,
                 "sts",
                 "v4",
-                self._session.get_credentials(),
-                self._session.get_component("event_emitter"),
+                session.get_credentials(),
+                session.get_component("event_emitter"),
             )
             url = signer.generate_presigned_url(
                 {
@@ -78,6 +84,13 @@ class AwsClients:
                 operation_name="",
             )
         return TOKEN_PREFIX + base64.urlsafe_b64encode(url.encode()).decode().rstrip("=")
+
+    def _written(self) -> float | None:
+        """Return when the credentials file was written: one with new keys is read anew."""
+        try:
+            return self._credentials_file.stat().st_mtime if self._credentials_file is not None else None
+        except OSError:
+            return None
 
     def _made(self, service: str) -> Any:
         import boto3.session  # noqa: PLC0415

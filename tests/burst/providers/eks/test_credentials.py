@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -64,6 +65,17 @@ def test_a_profile_of_the_file_is_used(world: EksWorld, tmp_path: Path) -> None:
     path.write_text(f"[burst]\naws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n")
     clients = AwsClients("eu-central-1", path, "burst", world.account.server.url)
     assert signer(clients.token("far"), "far", {KEY: SECRET}) == KEY
+
+
+def test_new_keys_in_the_file_are_used_by_the_next_call(world: EksWorld, tmp_path: Path) -> None:
+    """As after credentials have expired: the service is not started anew."""
+    path = tmp_path / "credentials"
+    clients = AwsClients("eu-central-1", path, "", world.account.server.url)
+    for number, key in enumerate(("AKIAOLD", "AKIANEW")):
+        path.write_text(f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {SECRET}\n")
+        os.utime(path, (number, number))
+        assert signer(clients.token("far"), "far", {key: SECRET}) == key
+        assert clients.client("eks") is clients.client("eks")
 
 
 def test_a_token_is_signed_for_one_cluster(world: EksWorld) -> None:
