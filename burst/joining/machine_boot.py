@@ -54,7 +54,6 @@ STOP_TIMEOUT = 15.0
 """Seconds between SIGTERM and SIGKILL, once the machine's time is over."""
 CONFIG, RUN, STATE = Path("/etc/minicluster"), Path("/run/minicluster"), Path("/var/lib/minicluster")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_FIRST_BYTES = 300
 _SET_CHILD_SUBREAPER, _SET_NO_NEW_PRIVS = 36, 38
 """Of prctl(2)."""
 
@@ -165,9 +164,7 @@ def write_files(texts: Mapping[str, str], zips: Mapping[str, str], directory: Pa
 def _write(path: Path, data: bytes, mode: int, owner: tuple[int, int] = (0, 0)) -> None:
     """Write a file as a whole; it never has a wider mode, or another owner, with its content."""
     fresh = path.with_name(f"{path.name}.new")
-    with contextlib.suppress(FileNotFoundError):
-        fresh.unlink()
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         os.fchown(file.fileno(), *owner)
         os.fchmod(file.fileno(), mode)
@@ -233,17 +230,19 @@ def request_certificate(lead: Mapping[str, Any], token: str, nonce: str) -> str:
         text = answer.read(1 << 16).decode(errors="replace")
     if answer.status == http.client.OK:
         return text
-    words = f"the lead's API at {where} answers {answer.status}: {_words(text)}"
+    why = _error_of(text) or text[:300].strip() or "nothing more"
+    words = f"the lead's API at {where} answers {answer.status}: {why}"
     if answer.status in (http.client.TOO_MANY_REQUESTS, http.client.SERVICE_UNAVAILABLE):
         raise http.client.HTTPException(words)
     raise MachineBootError(words)
 
 
-def _words(text: str) -> str:
+def _error_of(text: str) -> str:
+    """Return the words of an error in JSON; empty if it has none."""
     try:
         return str(json.loads(text)["error"])
     except (ValueError, LookupError, TypeError):
-        return text[:_FIRST_BYTES].strip() or "nothing more"
+        return ""
 
 
 def environment(task: BootTask, number: int, name: str, curve: Path) -> dict[str, str]:
@@ -254,9 +253,7 @@ def environment(task: BootTask, number: int, name: str, curve: Path) -> dict[str
         "USER": name,
         "LOGNAME": name,
         "LANG": os.environ.get("LANG", "C.UTF-8"),
-        # Flux gives its scripts a socket to read from: without this bash would take it for a network's, and
-        # run the user's ~/.bashrc first, whatever that takes (bash(1), INVOCATION).
-        "SHLVL": "1",
+        "SHLVL": "1",  # else bash takes Flux's socket for a network's, and runs ~/.bashrc (bash(1))
         "JOB_COMPLETION_INDEX": str(number),
         "MINICLUSTER_HOST": f"{task.slot}-{number}",
         "MINICLUSTER_CONFIG": str(CONFIG),
@@ -295,7 +292,6 @@ def follow(task: BootTask, number: int, name: str, curve: Path) -> str:
         process = subprocess.Popen(
             ["/bin/sh", f"{CONFIG}/start.sh"],
             stdin=subprocess.DEVNULL,
-            stderr=subprocess.STDOUT,
             cwd=variables["HOME"] if Path(variables["HOME"]).is_dir() else "/",
             env=variables,
             start_new_session=True,
@@ -312,8 +308,24 @@ def follow(task: BootTask, number: int, name: str, curve: Path) -> str:
         failures = 1 if time.monotonic() - began > STEADY else failures + 1
         if failures >= MAX_FAILURES:
             return f"its broker's start script has failed {failures} times in a row, at last with {code}"
+        if not end_processes(task.uid):
+            return f"its broker's start script ended with {code}, as root"
         report(f"the start script ended with {code}; it is started again")
         time.sleep(min(RETRY_DELAY * failures, max(task.until - time.time(), 0.0)))
+
+
+def end_processes(uid: int) -> bool:
+    """Kill all processes of a user, as no broker must be left beside a new one; return False for root."""
+    if uid == 0:
+        return False
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(OSError):
+            os.setuid(uid)
+            os.kill(-1, signal.SIGKILL)  # all that this user may send signals to, this process included
+        os._exit(0)
+    os.waitpid(child, 0)
+    return True
 
 
 def _wait(process: subprocess.Popen[bytes], until: float) -> int | None:
@@ -321,10 +333,9 @@ def _wait(process: subprocess.Popen[bytes], until: float) -> int | None:
     with contextlib.suppress(subprocess.TimeoutExpired):
         return process.wait(max(until - time.time(), 0.0))
     process.terminate()
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(STOP_TIMEOUT)
-    except subprocess.TimeoutExpired:
-        process.kill()
+    process.kill()  # which does nothing to one that has ended
     return None
 
 
@@ -347,16 +358,12 @@ def _forwarded(process: subprocess.Popen[bytes]) -> Any:
 
 def refusal_of(path: Path) -> str:
     """Return why a broker's start script gave up; empty if it did not."""
-    try:
-        return str(json.loads(path.read_text(encoding="utf-8", errors="replace"))["error"])
-    except (OSError, ValueError, LookupError, TypeError):
-        return ""
+    return _error_of(path.read_text(encoding="utf-8", errors="replace")) if path.exists() else ""
 
 
 def run() -> str:
     """Do all of it; return why the machine is to be switched off. Raises MachineBootError and OSError."""
-    given = json.loads(attribute(TASK))
-    task = BootTask(**given)
+    task = BootTask(**json.loads(attribute(TASK)))
     number = number_of(metadata("name") or "", task.label, metadata(f"attributes/{NUMBER}"))
     report(f"machine {number} of burst {task.label}: it joins as {task.slot}-{number}")
     tokens = attribute(TOKENS).split()
