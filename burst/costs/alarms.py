@@ -60,7 +60,7 @@ def of_bursts(
 def of_budgets(uses: Iterable[BudgetUse], currency: str) -> Iterator[CostAlarm]:
     """Yield those of budgets."""
     for use in uses:
-        if use.portion < NEARLY:
+        if use.portion < NEARLY or not use.budget.amount:  # without money nothing of it bursts
             continue
         kind = AlarmKind.BUDGET_USED if use.left <= 0 else AlarmKind.BUDGET_NEARLY
         amount = f"{money.encode(use.budget.amount)} {currency}"

@@ -20,7 +20,7 @@ from burst.planning import money
 from minicluster.kube_client.request_counter import API_REQUESTS, RequestCounter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from prometheus_client.metrics_core import Metric
 
@@ -42,9 +42,14 @@ JOBS = "minicluster_burst_jobs_total"
 PROVIDER_REQUESTS = "minicluster_burst_provider_requests_total"
 SWEEP_AGE = "minicluster_burst_sweep_age_seconds"
 LEADER = "minicluster_burst_leader"
+STUCK_COST = "minicluster_burst_stuck_cost"
+BEYOND = "minicluster_burst_beyond_reserved"
+BUDGET_USED = "minicluster_burst_budget_used"
+LISTING_AGE = "minicluster_burst_listing_age_seconds"
 NAMES = (
     *(BURSTS, STATE_SECONDS, NODES, COST, RESERVED, BUDGET, ORPHANS, STUCK, JOBS),
     *(PROVIDER_REQUESTS, SWEEP_AGE, LEADER, API_REQUESTS),
+    *(STUCK_COST, BEYOND, BUDGET_USED, LISTING_AGE),
 )
 
 DELETED, NOT_DELETED = "deleted", "not-deleted"
@@ -67,6 +72,8 @@ class BurstMeasurements:
         """Returns whether this process makes bursts."""
         self.swept: Callable[[], float | None] = lambda: None
         """Returns when the last sweep has ended; None: there was none."""
+        self.listed: Callable[[], Mapping[str, float]] = dict
+        """Returns when each provider has last listed what is there."""
         self._settings = settings
         self._now = now
         self._report: SweepReport | None = None
@@ -122,8 +129,13 @@ class BurstMeasurements:
         if swept is not None:
             age = max(self._now() - swept, 0.0)
             yield GaugeMetricFamily(SWEEP_AGE, "Seconds since the last sweep", age)
+        listing = GaugeMetricFamily(LISTING_AGE, "Seconds since the last listing", labels=("provider",))
+        for name, at in self.listed().items():
+            listing.add_metric((name,), max(self._now() - at, 0.0))
+        yield listing
         if self.figures is not None:
             yield from self._of_ledger(self.figures)
+            yield from self._of_money(self.figures)
 
     def _budgets(self) -> GaugeMetricFamily:
         found = GaugeMetricFamily(
@@ -159,6 +171,25 @@ class BurstMeasurements:
             jobs.add_metric((result,), number)
         yield jobs
         yield GaugeMetricFamily(STUCK, "Bursts whose deletion takes too long", figures.stuck)
+
+    def _of_money(self, figures: BurstFigures) -> Iterator[Metric]:
+        """Yield what alarms are about."""
+        currency = self._settings.currency
+        for metric, words, amounts in (
+            (STUCK_COST, "What bursts cost an hour whose deletion takes too long", figures.stuck_cost),
+            (BEYOND, "What open bursts have cost beyond what was reserved", figures.beyond),
+        ):
+            found = GaugeMetricFamily(metric, words, labels=("currency", "provider"))
+            for name, amount in amounts.items():
+                found.add_metric((currency, name), _units(amount))
+            yield found
+        labels = ("currency", "scope", "period")
+        used = GaugeMetricFamily(
+            BUDGET_USED, "What is charged or reserved in the present period", labels=labels
+        )
+        for (scope, period), amount in figures.used.items():
+            used.add_metric((currency, scope, period), _units(amount))
+        yield used
 
     def _begin_at_zero(self, providers: Iterable[str]) -> None:
         """Create every series at the start: a rate over a series that appears later misses its first step."""

@@ -6,16 +6,19 @@ import asyncio
 import logging
 import signal
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from burst import workplace
 from burst.advance.advance import is_stuck
+from burst.costs.budgets import of_service
 from burst.errors import BurstError
 from burst.kubernetes import figures, readiness, sources
 from burst.kubernetes.measurements import BurstMeasurements
 from burst.kubernetes.readiness import ServiceStanding
 from burst.loop import BurstLoop
 from burst.planning.plan import ALL
+from burst.planning.records import EACH_USER
 from burst.workplace import BurstObservers, WorkplaceParts
 from minicluster.backends.errors import BackendError
 from minicluster.database import DatabaseError, state_directory
@@ -124,6 +127,7 @@ class _BurstReplica:
             self._begun, self._loop = time.time(), BurstLoop(found)
             service = self._loop.service
             self._measurements.swept = lambda: service.swept
+            self._measurements.listed = lambda: service.listed
             has_tunnels = self._settings.tunnel_pods is not None
             warning = asyncio.create_task(_warn(found.providers, has_tunnels=has_tunnels))
             try:
@@ -134,15 +138,18 @@ class _BurstReplica:
 
     async def _observe(self, found: Workplace, loop: BurstLoop) -> None:
         """Read the ledger for measurements, for ever."""
-        scopes = (ALL, *(each.scope for each in self._settings.settings.settings.budgets))
+        settings = self._settings.settings.settings
+        scopes = (ALL, *(each.scope for each in settings.budgets))
         while True:
             try:
-                read = await found.ledger.read(figures.read)
+                now = found.ledger.now()
+                watched = [each for each in of_service(settings, now) if each.scope != EACH_USER]
+                read = await found.ledger.read(partial(figures.read, budgets=watched))
             except DatabaseError as error:
                 log.warning("the ledger cannot be read, tried again: %s", error)
             else:
                 self._measurements.figures = figures.figures(
-                    read, found.providers, scopes, lambda burst: is_stuck(found.context, burst)
+                    read, found.providers, scopes, lambda burst: is_stuck(found.context, burst), now
                 )
                 self._measurements.swept_up(loop.service.report)
                 self._ledger_read = time.time()

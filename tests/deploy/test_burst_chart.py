@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from burst.joining.tunnel_pods import TUNNEL_APPLICATION
+from burst.kubernetes import measurements
 from burst.kubernetes.settings import SERVICE
 from burst.providers.kubernetes.tunnel.pod_objects import PROGRAM
 from minicluster.lead_client.purpose_keys import BURST, secret_name
@@ -51,6 +52,20 @@ def test_the_secret_is_the_one_that_the_operator_writes() -> None:
 def test_the_path_of_kubeconfigs_is_written_as_it_is(path: Path) -> None:
     assert f"mountPath: {KUBECONFIGS}{{{{ .name }}}}" in TEMPLATES["_pods.tpl"]
     assert set(re.findall(r"/etc/\S+/kubeconfigs/", path.read_text())) == {KUBECONFIGS}
+
+
+def test_alerts_are_about_metrics_that_there_are() -> None:
+    lines = [line for line in TEMPLATES["alerts.yaml"].splitlines() if "summary" not in line]
+    used = set(re.findall(r"minicluster_burst\w*", "\n".join(lines)))
+    assert used <= set(measurements.NAMES)
+    wanted = {measurements.STUCK, measurements.BEYOND, measurements.BUDGET_USED, measurements.LISTING_AGE}
+    assert wanted < used
+
+
+def test_alerts_are_listed_where_money_is_explained() -> None:
+    page = (ROOT / "docs" / "burst-money.md").read_text()
+    for name in re.findall(r"- alert: (\w+)", TEMPLATES["alerts.yaml"]):
+        assert f"| `{name}` |" in page
 
 
 def test_the_readme_has_the_values_that_are_needed() -> None:

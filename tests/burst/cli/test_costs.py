@@ -158,7 +158,7 @@ def test_a_report_of_nothing(burst: Burst, tmp_path: Path) -> None:
     assert "No burst was asked for." in page.read_text()
 
 
-def test_a_report_that_cannot_be_written_is_told_of(burst: Burst, tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_written(burst: Burst, tmp_path: Path) -> None:
     path = tmp_path / "absent" / "burst.html"
     answer = burst("report", "--output", str(path))
     assert (answer.code, answer.err) == (2, f"minicluster: {path}: No such file or directory")

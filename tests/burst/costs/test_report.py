@@ -12,6 +12,7 @@ from burst.costs.report.dates import DateAxis
 from burst.costs.report.records import ReportData
 from burst.lifecycle.states import BurstState
 from burst.planning.money import MICRO
+from tests.burst.costs import picture
 from tests.burst.costs.reported import BEGIN, DAY, HOUR, burst, lived, many, report, still_there
 from tests.burst.life.world import World, ended
 from tests.burst.life.world import lived as life
@@ -173,3 +174,8 @@ def test_a_burst_that_was_refused_has_no_bar() -> None:
     data = report([refused._replace(burst=burst(1, BEGIN + HOUR, nodes=4))], NOW)
     assert "<rect" not in page(data)
     assert series.used(data)[-1][1] == 0.0
+
+
+def test_the_picture_of_the_guide_is_what_is_drawn() -> None:
+    """Where it is not: `python -m tests.burst.costs.picture`."""
+    assert picture.PICTURE.read_text(encoding="utf-8") == picture.drawn()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from burst.advance.advance import is_stuck
+from burst.costs import budgets
 from burst.errors import AccessDenied, RetryLater
 from burst.kubernetes import figures, measurements
 from burst.kubernetes.counted_provider import CALLS, CountedProvider
@@ -21,7 +23,7 @@ from burst.providers.memory import NODES, Fault, MemoryCloud, MemoryProvider
 from burst.providers.provider import WantedBurst
 from burst.service import BurstService
 from burst.settings import file
-from tests.burst.life.world import OFFER, World, opened
+from tests.burst.life.world import OFFER, TICK, World, opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -45,13 +47,16 @@ class MeasuredWorld:
         world.context = replace(world.context, providers=providers, left=self.metrics.left)
         world.service = BurstService(world.context)
         self.metrics.swept = lambda: world.service.swept
+        self.metrics.listed = lambda: world.service.listed
 
     async def read(self) -> None:
         """Read the ledger, as the service does from time to time."""
         context = self.world.context
-        found = await self.world.ledger.read(figures.read)
+        now = context.now()
+        watched = list(budgets.of_service(SETTINGS, now))
+        found = await self.world.ledger.read(partial(figures.read, budgets=watched))
         self.metrics.figures = figures.figures(
-            found, context.providers, SCOPES, lambda burst: is_stuck(context, burst)
+            found, context.providers, SCOPES, lambda burst: is_stuck(context, burst), now
         )
         self.metrics.swept_up(self.world.service.report)
 
@@ -170,6 +175,41 @@ def test_a_sweep_is_counted_once_and_grows_old() -> None:
         await world.world.tick()
         await world.read()
         assert world.value(measurements.ORPHANS, action="deleted") == 1
+
+    measured(scenario)
+
+
+def test_what_is_stuck_costs_and_uses_budgets_and_what_was_not_reserved() -> None:
+    async def scenario(world: MeasuredWorld) -> None:
+        money, stuck = {"currency": "USD", "provider": "memory"}, world.world
+        await stuck.request(3, 4)
+        await stuck.run(until="deleting")
+        await world.read()
+        month = {"currency": "USD", "scope": "all", "period": "month"}
+        reserved = await stuck.spent() / 1_000_000
+        assert world.value(measurements.BUDGET_USED, **month) == reserved
+        assert world.value(measurements.STUCK_COST, **money) == 0
+        assert world.value(measurements.BEYOND, **money) == 0
+        stuck.cloud.going = 5000.0
+        for _ in range(int(4000 / TICK)):
+            await stuck.tick()
+        await world.read()
+        assert world.value(measurements.STUCK_COST, **money) == 4 * OFFER.price / 1_000_000
+        beyond = world.value(measurements.BEYOND, **money)
+        assert beyond is not None
+        assert beyond > 0
+        assert world.value(measurements.BUDGET_USED, **month) == pytest.approx(reserved + beyond, abs=0.03)
+
+    measured(scenario)
+
+
+def test_the_age_of_each_providers_listing_is_measured() -> None:
+    async def scenario(world: MeasuredWorld) -> None:
+        await world.world.tick()
+        world.world.cloud.fail("list", *(Fault(AccessDenied("expired")) for _ in range(9)))
+        for _ in range(100):
+            await world.world.tick()
+        assert world.value(measurements.LISTING_AGE, provider="memory") == 101 * TICK
 
     measured(scenario)
 

@@ -147,6 +147,19 @@ def test_nobody_connects_to_it_but_who_scrapes(helm: Path) -> None:
     assert [each["ports"][0]["port"] for each in spec["ingress"]] == ["health"]
 
 
+def test_alerts_are_installed_where_they_are_asked_for(helm: Path) -> None:
+    assert of_kind(rendered(helm), "PrometheusRule") == []
+    values = ("metrics.prometheusRule.enabled=true", "metrics.prometheusRule.budgetPercent=50")
+    rule = the(rendered(helm, *values, "metrics.prometheusRule.labels.release=prom"), "PrometheusRule")
+    assert rule["metadata"]["labels"]["release"] == "prom"
+    [group] = rule["spec"]["groups"]
+    found = {each["alert"]: each for each in group["rules"]}
+    nearly = found["MiniclusterBurstBudgetNearlyUsed"]["expr"]
+    assert nearly.startswith("100 * minicluster_burst_budget_used >= 50 * minicluster_burst_budget and ")
+    stuck = found["MiniclusterBurstStuck"]["annotations"]["summary"]
+    assert stuck == "{{ $value }} bursts are being deleted for more than an hour"
+
+
 REFUSED = {
     "settings": ((), "settings is needed: providers and budgets, as docs/bursting.md has them"),
     "two of a name": (
@@ -161,6 +174,7 @@ REFUSED = {
         (*NEEDED, "tunnels.enabled=true"),
         "tunnels.enabled needs kubeconfigs: by one of them a tunnel reaches the cluster of its burst",
     ),
+    "a part that is none": ((*NEEDED, "metrics.prometheusRule.budgetPercent=101"), "budgetPercent"),
     "several": ((*NEEDED, "replicas=2"), "replicas"),
 }
 
