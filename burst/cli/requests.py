@@ -154,6 +154,8 @@ async def checked(workplace: Workplace, name: str) -> ProviderCheck:
         raise ProviderUnknown(f"provider {name}: the settings have none of this name; they have {names}")
     problems = list(await called(found.problems))
     users = await _users(workplace, name)
+    if workplace.remotes is not None and any(each.is_isolated for each in users):
+        problems += await called(workplace.remotes.problems, name)
     if users and not any(each.is_tunneled for each in users):
         return ProviderCheck(problems, ())
     of_tunnels = [each for each in await called(found.tunnel_problems) if each not in problems]

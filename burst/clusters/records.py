@@ -52,6 +52,12 @@ class BurstingCluster:
     Blocks; raises as `join`. None: nothing of it runs in an instance of its own.
     """
 
+    @property
+    def is_isolated(self) -> bool:
+        """Whether each job that bursts runs in an instance of its own."""
+        found = self.document.spec.bursting
+        return found is not None and not found.join
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterPolicy:

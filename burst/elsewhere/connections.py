@@ -42,6 +42,13 @@ class RemoteConnections:
             name for name, each in self._providers.items() if isinstance(each, IsolatingProvider)
         )
 
+    def problems(self, name: str) -> list[str]:
+        """Return what is wrong with a provider where bursts are isolated. Blocks."""
+        found = self._providers.get(name)
+        if isinstance(found, IsolatingProvider):
+            return list(found.isolation_problems())
+        return [f"{name} makes no instances for single jobs (spec.bursting.join: false)"]
+
     def of(self, burst: BurstRecord) -> ConnectedRemote:
         """Return a burst's instance: it connects when it is asked for something."""
         found = self._known.get(burst.label)

@@ -78,9 +78,7 @@ def worker_document(join: JoinSettings, request: WorkerRequest, settings: Worker
     return _document(join.cluster, request, settings, _flux(join))
 
 
-def isolated_document(
-    cluster: MiniCluster, request: WorkerRequest, settings: WorkerSettings, certificate: str = ""
-) -> MiniCluster:
+def isolated_document(cluster: MiniCluster, request: WorkerRequest, settings: WorkerSettings) -> MiniCluster:
     """Return the document of an instance of its own, which idles until it is asked. Raises CallInvalid.
 
     Its lead broker is one of its own, with its own queue: what the document sets of its own is left out.
@@ -94,7 +92,7 @@ def isolated_document(
             "broker_config": "",
             "scheduler": FluxScheduler(),
             "topology": "",
-            "curve_cert": certificate,
+            "curve_cert": "",
             "minimal_service": False,
             "complete_workers": False,
             "state_volume": None,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from burst.joining.worker_document import WorkerSettings
     from burst.providers.provider import WantedBurst
     from minicluster.document import MiniCluster
+    from minicluster.plan import FreshKeys
 
 KubeObject = dict[str, Any]
 
@@ -77,13 +78,13 @@ def worker_objects(
     """
     if join.route is not None:
         join = replace(join, address=tunnel.relay_address(wanted.label, settings.namespace))
-    cluster = worker_document(join, _request(wanted, now), settings)
+    cluster = worker_document(join, requested(wanted, now), settings)
     site = Site(namespace=settings.namespace, image_volumes=settings.image_volumes)
-    made = {each["kind"]: each for each in _planned(cluster, site, now) if each["kind"] in _KINDS}
-    made["NetworkPolicy"] = _closed(made["NetworkPolicy"])
+    made = {each["kind"]: each for each in planned(cluster, site, now) if each["kind"] in _KINDS}
+    made["NetworkPolicy"] = closed(made["NetworkPolicy"])
     made["ConfigMap"] = _for_followers(made["ConfigMap"])
     made["Job"] = _following(made["Job"], cluster, join)
-    items = [_labelled(made[kind], labels_of(wanted)) for kind in _KINDS]
+    items = [labelled(made[kind], labels_of(wanted)) for kind in _KINDS]
     if join.route is None:
         return tuple(items)
     secret, config, policy, job = items
@@ -99,9 +100,9 @@ def follower_files(
 
     Raises CallInvalid where there can be none, with every problem in words.
     """
-    cluster = worker_document(join, _request(wanted, now), settings)
-    planned = _planned(cluster, Site(namespace=settings.namespace), now)
-    data: dict[str, str] = next(each["data"] for each in planned if each["kind"] == "ConfigMap")
+    cluster = worker_document(join, requested(wanted, now), settings)
+    made = planned(cluster, Site(namespace=settings.namespace), now)
+    data: dict[str, str] = next(each["data"] for each in made if each["kind"] == "ConfigMap")
     return data
 
 
@@ -115,7 +116,7 @@ def owned_by(item: KubeObject, uid: str) -> KubeObject:
     return {**item, "metadata": {**item["metadata"], "ownerReferences": [owner]}}
 
 
-def _request(wanted: WantedBurst, now: float) -> WorkerRequest:
+def requested(wanted: WantedBurst, now: float) -> WorkerRequest:
     """Return the brokers that are wanted. Raises CallInvalid where their time is over."""
     seconds = int(wanted.until - now)
     if seconds < 1:
@@ -123,10 +124,12 @@ def _request(wanted: WantedBurst, now: float) -> WorkerRequest:
     return WorkerRequest(name_of(wanted.label), wanted.nodes, seconds)
 
 
-def _planned(cluster: MiniCluster, site: Site, now: float) -> tuple[KubeObject, ...]:
-    """Return what an operator would apply at first. The document has the certificate: no keys are needed."""
+def planned(
+    cluster: MiniCluster, site: Site, now: float, keys: FreshKeys | None = None
+) -> tuple[KubeObject, ...]:
+    """Return what an operator would apply at first. Followers need no keys: their document has them."""
     try:
-        found = plan(cluster, Observed(), site, None, datetime.fromtimestamp(now, UTC))
+        found = plan(cluster, Observed(), site, keys, datetime.fromtimestamp(now, UTC))
     except PlanError as error:
         raise CallInvalid(str(error)) from error
     if not found.objects:
@@ -142,7 +145,7 @@ def _for_followers(config: KubeObject) -> KubeObject:
     return {**config, "binaryData": packed} if packed else config
 
 
-def _closed(policy: KubeObject) -> KubeObject:
+def closed(policy: KubeObject) -> KubeObject:
     """Return a policy that admits its own pods alone: all other connections go out."""
     ingress = [each for each in policy["spec"]["ingress"] if each.get("from")]
     return {**policy, "spec": {**policy["spec"], "ingress": ingress}}
@@ -174,7 +177,8 @@ def _environment(join: JoinSettings) -> list[KubeObject]:
     ]
 
 
-def _labelled(item: KubeObject, labels: Mapping[str, str]) -> KubeObject:
+def labelled(item: KubeObject, labels: Mapping[str, str]) -> KubeObject:
+    """Return an object with labels; the pods of a Job have them as well."""
     metadata = item["metadata"]
     found = {**item, "metadata": {**metadata, "labels": {**metadata["labels"], **labels}}}
     if item["kind"] == "Job":

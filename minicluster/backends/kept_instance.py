@@ -10,6 +10,7 @@ from minicluster.backends.errors import BackendError
 from minicluster.instance.errors import InstanceGone
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from minicluster.backends.port import Backend
@@ -101,6 +102,18 @@ class KeptInstance:
 
 def connect(backend: Backend, name: str) -> KeptInstance:
     """Connect to the instance of a back end's cluster. Raises InstanceError."""
+
+    def ask(work: Callable[[Instance], None]) -> None:
+        backend.ask(name, work)
+
+    return kept(ask, name)
+
+
+def kept(ask: Callable[[Callable[[Instance], None]], None], name: str) -> KeptInstance:
+    """Return the instance with which `ask` runs what it is given, for as long as that takes.
+
+    Raises InstanceError, and what `ask` raises.
+    """
     connected: Future[Instance] = Future()
     done = threading.Event()
 
@@ -110,7 +123,7 @@ def connect(backend: Backend, name: str) -> KeptInstance:
 
     def run() -> None:
         try:
-            backend.ask(name, work)
+            ask(work)
         except BaseException as error:  # noqa: BLE001 - it is raised again where it is awaited
             if not connected.done():
                 connected.set_exception(error)

@@ -69,6 +69,13 @@ TUNNEL_RIGHTS = (
 """What a tunnel needs besides."""
 
 
+ISOLATION_RIGHTS = (
+    *(NeededRight(verb, SERVICES) for verb in ("create", "get", "list", "delete")),
+    *(NeededRight(verb, PODS, "exec") for verb in ("get", "create")),
+)
+"""What instances for single jobs need besides."""
+
+
 async def problems(client: ApiClient, settings: KubernetesSettings) -> list[str]:
     """Return every problem in words. Raises KubernetesError where the server cannot be reached at all."""
     version = await discovery.version(client)
@@ -86,6 +93,14 @@ async def tunnel_problems(client: ApiClient, settings: KubernetesSettings) -> li
     lacking = await missing(client, settings.namespace, TUNNEL_RIGHTS)
     may_not = f"for which the credentials may not, in namespace {settings.namespace}"
     return [f"no tunnel can be there (spec.bursting.expose: tunnel), {may_not}: {lacking}"] if lacking else []
+
+
+async def isolation_problems(client: ApiClient, settings: KubernetesSettings) -> list[str]:
+    """Return in words what is missing for instances of single jobs. Raises as `tunnel_problems`."""
+    lacking = await missing(client, settings.namespace, ISOLATION_RIGHTS)
+    may_not = f"for which the credentials may not, in namespace {settings.namespace}"
+    text = f"no job can have an instance of its own there (spec.bursting.join: false), {may_not}: {lacking}"
+    return [text] if lacking else []
 
 
 def _version(version: tuple[int, int]) -> Iterator[str]:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from burst.errors import CallInvalid, LeadAway, ProviderError
 from burst.joining import broker_logs, tunnel
+from burst.joining.instances import instance_objects
 from burst.joining.worker_document import WorkerSettings
 from burst.joining.workers import LABEL_OWNER, name_of, worker_objects
 from burst.lifecycle.records import ResourceKey, ResourcePhase
-from burst.providers.kubernetes import made_nodes, objects, preflight, reports
+from burst.providers.kubernetes import instances, made_nodes, objects, preflight, reports
 from burst.providers.kubernetes.access import CheckedAccess, server
 from burst.providers.kubernetes.api_errors import translated
 from burst.providers.kubernetes.made_nodes import NO_KUBECONFIG
@@ -27,7 +28,7 @@ from minicluster.kube_client.errors import AccessError, KubernetesError
 from minicluster.kube_client.user_client import UserClient
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 
     from burst.joining.records import JoinSettings
     from burst.joining.tunnel_pods import TunnelPods
@@ -35,9 +36,10 @@ if TYPE_CHECKING:
     from burst.planning.records import Offer
     from burst.providers.kubernetes.made_nodes import MadeNodes
     from burst.providers.kubernetes.reports import FoundObjects
-    from burst.providers.kubernetes.settings import KubernetesSettings
+    from burst.providers.kubernetes.settings import KubernetesSettings, MachineOffer
     from burst.providers.kubernetes.tunnel.processes import ReachKeeper
     from burst.providers.provider import WantedBurst
+    from minicluster.instance.port import Instance
     from minicluster.kube_client.access import Access
 
 T = TypeVar("T")
@@ -92,6 +94,7 @@ class KubernetesProvider:
             self.location = f"{_address(self._access)}/{settings.namespace}"
         own = hashlib.sha256(self.location.encode()).hexdigest()[:12]
         self._reaches = _reaches(tunnels, own)
+        self._reach_task = _reach_task(self._access, self._kubeconfig, settings.namespace)
 
     def offers(self) -> Sequence[Offer]:
         """Return the machines of the settings."""
@@ -103,9 +106,9 @@ class KubernetesProvider:
 
     def create(self, _key: ResourceKey, _token: str, wanted: WantedBurst) -> None:
         """Make a burst's objects, unless they are there; what cannot be is refused before the first one."""
-        pods = self._pods(wanted)
+        pods = _pods(self.name, self._settings, wanted, own=self._made is not None)
         join = self._join(wanted)
-        if join.route is not None:
+        if join.route is not None and not wanted.isolated:
             if self._reaches is None:
                 raise CallInvalid(self._no_tunnels)
             self._reaches.check(self._reach_task(join, wanted))
@@ -113,11 +116,16 @@ class KubernetesProvider:
 
         async def work(client: ApiClient) -> None:
             has_volumes = await discovery.version(client) >= IMAGE_VOLUMES_SINCE
-            made = worker_objects(join, wanted, pods(has_volumes), now)
+            settings = pods(has_volumes)
+            made = (
+                instance_objects(join.cluster, wanted, settings, now)
+                if wanted.isolated
+                else worker_objects(join, wanted, settings, now)
+            )
             await objects.make(client, wanted, namespace, made)
 
         self._visit(work)
-        if join.route is not None and self._reaches is not None:
+        if join.route is not None and self._reaches is not None and not wanted.isolated:
             self._reaches.ensure(wanted, lambda: self._reach_task(join, wanted))
 
     def get(self, key: ResourceKey, wanted: WantedBurst) -> ResourceReport:
@@ -141,22 +149,6 @@ class KubernetesProvider:
         except (LeadAway, ProviderError) as error:  # a deletion does not need its tunnel
             return status._replace(phase=ResourcePhase.COMING, reason=f"its tunnel: {error}")
         return reports.tunnelled(status, found, reach)
-
-    def _reach_task(self, join: JoinSettings, wanted: WantedBurst) -> ReachTask:
-        if join.route is None:
-            raise CallInvalid("its MiniCluster has no tunnels any more")
-        return ReachTask(
-            label=wanted.label,
-            installation=wanted.installation,
-            nodes=wanted.nodes,
-            created=time.time(),
-            until=wanted.until,
-            kubeconfig=self._kubeconfig,
-            context=self._access.context,
-            namespace=self._settings.namespace,
-            port=tunnel.reach_port(join.port),
-            lead=join.route,
-        )
 
     def delete(self, _key: ResourceKey, wanted: WantedBurst) -> None:
         """Begin to delete a burst's objects, and end the lead's side of its tunnel."""
@@ -189,6 +181,15 @@ class KubernetesProvider:
         except ProviderError as error:
             return [*found, str(error)]
 
+    def instance(self, wanted: WantedBurst) -> Instance:
+        """Connect to the instance of an isolated burst. Raises RetryLater while none answers."""
+        return instances.connect(self._access, self._settings.namespace, wanted)
+
+    def isolation_problems(self) -> Iterable[str]:
+        """Return the rights for instances of single jobs that are missing."""
+        work = self._with_client(lambda client: preflight.isolation_problems(client, self._settings))
+        return _in_words(self.location, work)
+
     def owned(self, installation: str) -> Iterable[ResourceReport]:
         """List the bursts of which anything is there."""
 
@@ -203,35 +204,6 @@ class KubernetesProvider:
         left = self._reaches.left(installation) if self._reaches is not None else ()
         return [*there, *(reports.reach_left(each) for each in left if each.label not in known)]
 
-    def _pods(self, wanted: WantedBurst) -> Callable[[bool], WorkerSettings]:
-        """Return what makes the settings of a burst's pods. Raises CallInvalid for an unknown machine."""
-        settings = self._settings
-        machine = settings.machine(wanted.machine)
-        if machine is None:
-            names = ", ".join(each.machine for each in settings.offers)
-            raise CallInvalid(f"provider {self.name} has no machine {wanted.machine!r}, but {names}")
-        if wanted.nodes > machine.most:
-            raise CallInvalid(
-                f"{wanted.nodes} nodes of {machine.machine}: at most {machine.most} are offered"
-            )
-        tolerations = [each.model_dump(by_alias=True, exclude_unset=True) for each in machine.tolerations]
-        own = self._made is not None
-        return lambda has_volumes: WorkerSettings(
-            namespace=settings.namespace,
-            image=settings.image,
-            node_selector={**machine.node_selector, **(made_nodes.selector(wanted) if own else {})},
-            tolerations=(*tolerations, *([made_nodes.toleration(wanted)] if own else ())),
-            requests=machine.requests,
-            runtime_class=settings.runtime_class,
-            priority_class=settings.priority_class,
-            service_account=settings.service_account,
-            image_pull_secrets=settings.image_pull_secrets,
-            job_labels=settings.job_labels,
-            volumes=settings.volumes,
-            existing=frozenset(settings.existing),
-            image_volumes=has_volumes,
-        )
-
     def _visit(self, work: Callable[[ApiClient], Awaitable[T]]) -> T:
         """Return what comes of requests. Raises ProviderError."""
         try:
@@ -242,6 +214,63 @@ class KubernetesProvider:
     async def _with_client(self, work: Callable[[ApiClient], Awaitable[T]]) -> T:
         async with ApiClient(self._access, manager=MANAGER) as client:
             return await work(client)
+
+
+def _reach_task(access: Access, kubeconfig: str, namespace: str) -> Callable[..., ReachTask]:
+    """Return what makes the task of a lead's side of a tunnel."""
+
+    def task(join: JoinSettings, wanted: WantedBurst) -> ReachTask:
+        if join.route is None:
+            raise CallInvalid("its MiniCluster has no tunnels any more")
+        return ReachTask(
+            label=wanted.label,
+            installation=wanted.installation,
+            nodes=wanted.nodes,
+            created=time.time(),
+            until=wanted.until,
+            kubeconfig=kubeconfig,
+            context=access.context,
+            namespace=namespace,
+            port=tunnel.reach_port(join.port),
+            lead=join.route,
+        )
+
+    return task
+
+
+def _pods(
+    name: str, settings: KubernetesSettings, wanted: WantedBurst, *, own: bool
+) -> Callable[[bool], WorkerSettings]:
+    """Return what makes the settings of a burst's pods. Raises CallInvalid for an unknown machine."""
+    machine = settings.machine(wanted.machine)
+    if machine is None:
+        names = ", ".join(each.machine for each in settings.offers)
+        raise CallInvalid(f"provider {name} has no machine {wanted.machine!r}, but {names}")
+    if wanted.nodes > machine.most:
+        raise CallInvalid(f"{wanted.nodes} nodes of {machine.machine}: at most {machine.most} are offered")
+    tolerations = [each.model_dump(by_alias=True, exclude_unset=True) for each in machine.tolerations]
+    return lambda has_volumes: WorkerSettings(
+        namespace=settings.namespace,
+        image=settings.image,
+        node_selector={**machine.node_selector, **(made_nodes.selector(wanted) if own else {})},
+        tolerations=(*tolerations, *([made_nodes.toleration(wanted)] if own else ())),
+        requests=_requests(machine, wanted),
+        runtime_class=settings.runtime_class,
+        priority_class=settings.priority_class,
+        service_account=settings.service_account,
+        image_pull_secrets=settings.image_pull_secrets,
+        job_labels=settings.job_labels,
+        volumes=settings.volumes,
+        existing=frozenset(settings.existing),
+        image_volumes=has_volumes,
+    )
+
+
+def _requests(machine: MachineOffer, wanted: WantedBurst) -> Mapping[str, str]:
+    """Return what a broker requests: the lead elsewhere offers by it what was planned with."""
+    if not wanted.isolated or "cpu" in machine.requests:
+        return machine.requests
+    return {**machine.requests, "cpu": str(machine.cores)}
 
 
 def _address(access: Access) -> str:
