@@ -39,6 +39,7 @@ def of_burst(
         "machine": burst.machine,
         "spot": burst.spot,
         "nodes": burst.nodes,
+        "isolated": burst.isolated,
         "state": burst.state.value,
         "state_since": burst.state_since,
         "outcome": burst.outcome.value if burst.outcome is not None else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 import shutil
@@ -103,6 +104,19 @@ def with_attributes(request: JobRequest, settings: Iterable[str], burst: str | b
     if burst:
         found["system"][BURSTABLE] = burst
     return replace(request, attributes=found["user"], system=found["system"])
+
+
+def with_results(request: JobRequest, paths: Sequence[str]) -> JobRequest:
+    """Return a request with files that are brought back from where it runs. Raises BadParameter."""
+    if not paths:
+        return request
+    for path in paths:
+        if not path or path.startswith("/") or ".." in path.split("/"):
+            message = f"{path!r}: right is a path below the job's directory, such as out/data.h5"
+            raise typer.BadParameter(message, param_hint="--results")
+    attributes = copy.deepcopy(dict(request.attributes))
+    jobspec.set_at(attributes, ("burst", "results"), list(paths))
+    return replace(request, attributes=attributes)
 
 
 def bursts(request: JobRequest) -> bool:

@@ -63,6 +63,7 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
     setattr_: given.SetattrOption = None,
     burstable: given.BurstableOption = False,
     burst_to: given.BurstToOption = "",
+    results: given.ResultsOption = None,
     cc: given.CcOption = "",
     batch: given.BatchOption = False,
     wait: given.WaitOption = False,
@@ -91,6 +92,7 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
     job = requests.queued(job, queue, dependency or (), urgency, requests.time_limit(time_limit, minutes))
     job = requests.with_shell_options(job, (input_file, output, error), setopt or (), label=label_io)
     job = requests.with_attributes(job, setattr_ or (), burst_to or burstable)
+    job = requests.with_results(job, results or ())
     job = requests.in_directory(job, cwd, here=base is not None)
     job = requests.whole_nodes(ctx, replace(job, script=text(command[0]))) if batch else job
     _warn(requests.notices(job, {"--output": output, "--error": error}, base))

@@ -62,6 +62,10 @@ BurstableOption = Annotated[
 BurstToOption = Annotated[
     str, typer.Option("--burst-to", metavar="PROVIDER", help="The same, on those of this provider alone.")
 ]
+ResultsOption = Annotated[
+    list[str] | None,
+    typer.Option("--results", metavar="PATH", help="Bring this file or directory back from there."),
+]
 CcOption = Annotated[
     str,
     typer.Option("--cc", metavar="IDSET", help="A job for each id, such as 0-9, which replaces {cc}."),

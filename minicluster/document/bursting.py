@@ -141,7 +141,9 @@ class BurstStatus(Record):
         description="Id of the burst, by which `minicluster burst` knows it."
     )
     slot: Annotated[str, Strict(), Field(max_length=63)] = Field(
-        "", description="Remote cluster of `flux.bursting.clusters` whose hosts it has."
+        "",
+        description="Remote cluster of `flux.bursting.clusters` whose hosts it has; `isolated-ID` where a job"
+        " has an instance of its own.",
     )
     provider: Annotated[str, Strict(), Field(max_length=63)] = Field("", description="Who has made it.")
     state: Annotated[str, Strict(), Field(max_length=63)] = Field(

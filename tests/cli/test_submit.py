@@ -107,6 +107,11 @@ OPTIONS = [
         {"attributes": {"elastic": {"min": 1}}, "system": {"x": {"y": "z"}}},
         id="attributes",
     ),
+    pytest.param(
+        "--results out.h5 --results logs",
+        {"attributes": {"burst": {"results": ["out.h5", "logs"]}}},
+        id="results",
+    ),
     pytest.param("--burstable -t 5", {"system": {"burstable": True}, "duration": 300.0}, id="burstable"),
     pytest.param("--burst-to far -t 5", {"system": {"burstable": "far"}, "duration": 300.0}, id="burst-to"),
     pytest.param("--env B=$A$A --env=-PATH", {"environment": {"A": "1", "B": "11"}}, id="environment"),
@@ -362,6 +367,9 @@ WRONG = [
         "-t 5 --time-limit 300 p",
         "--time-limit: give it or -t, not both: '300' would be seconds, '5' minutes",
         id="two limits",
+    ),
+    pytest.param(
+        "--results /etc p", "--results: '/etc': right is a path below the job's directory", id="results"
     ),
     pytest.param("--cc [] p", "--cc: []: has no ids; right would be 0-9 or 1,3", id="no ids"),
     pytest.param("--env B=$NO p", "--env: Variable 'NO' not found in B=$NO", id="env"),
