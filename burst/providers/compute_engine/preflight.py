@@ -36,7 +36,7 @@ PERMISSIONS = (
     "compute.zoneOperations.list",
 )
 """All that bursts need in the project."""
-EXTERNAL_ADDRESS, ACT_AS = "compute.subnetworks.useExternalIp", "iam.serviceAccounts.actAs"
+EXTERNAL_ADDRESS, SERVICE_ACCOUNT = "compute.subnetworks.useExternalIp", "compute.instances.setServiceAccount"
 """What `externalAddress` and `instanceServiceAccount` need besides."""
 
 
@@ -54,10 +54,7 @@ def problems(account: GoogleAccount, settings: ComputeEngineSettings, location: 
 
 
 def _problems(clients: GoogleClients, settings: ComputeEngineSettings) -> Iterator[str]:
-    wanted = [*PERMISSIONS]
-    wanted += [EXTERNAL_ADDRESS] if settings.external_address else []
-    wanted += [ACT_AS] if settings.instance_service_account else []
-    if lacking := rights.missing(clients, settings.project, wanted):
+    if lacking := rights.missing(clients, settings.project, _wanted(settings)):
         yield f"the credentials may not, in project {settings.project}: {', '.join(lacking)}"
     region = Region.read(clients, settings.project, settings.region)
     if region is None:
@@ -72,6 +69,18 @@ def _problems(clients: GoogleClients, settings: ComputeEngineSettings) -> Iterat
         yield from machine_problems(clients, settings.project, region, machine, zones)
     yield from _image(clients, settings)
     yield from _subnetwork(clients, settings)
+
+
+def _wanted(settings: ComputeEngineSettings) -> list[str]:
+    """Return the rights that are needed in this project: those on what is another project's are there."""
+    own = f"projects/{settings.project}/"
+    found = [*PERMISSIONS]
+    found += [EXTERNAL_ADDRESS] if settings.external_address else []
+    found += [SERVICE_ACCOUNT] if settings.instance_service_account else []
+    others = [] if settings.image_path.startswith(own) else ["compute.images."]
+    if settings.subnetwork_path and not settings.subnetwork_path.startswith(own):
+        others.append("compute.subnetworks.")
+    return [each for each in found if not each.startswith(tuple(others))]
 
 
 def _image(clients: GoogleClients, settings: ComputeEngineSettings) -> Iterator[str]:

@@ -25,8 +25,6 @@ PERMISSIONS = (
     "container.clusters.update",
 )
 """All that bursts need in the project. Pods need rights in the cluster besides."""
-ACT_AS = "iam.serviceAccounts.actAs"
-"""What `nodeServiceAccount` needs besides."""
 _GOOD = {"RUNNING", "RECONCILING"}
 
 
@@ -44,8 +42,7 @@ def problems(account: GoogleAccount, settings: GkeSettings, location: str) -> li
 
 
 def _problems(clients: GoogleClients, settings: GkeSettings) -> Iterator[str]:
-    wanted = [*PERMISSIONS, *([ACT_AS] if settings.node_service_account else [])]
-    if lacking := rights.missing(clients, settings.project, wanted):
+    if lacking := rights.missing(clients, settings.project, PERMISSIONS):
         yield f"the credentials may not, in project {settings.project}: {', '.join(lacking)}"
     call = clients.clusters.get_cluster
     found = or_absent(lambda: call(request={"name": settings.path}, retry=None, timeout=TIMEOUT))

@@ -15,6 +15,7 @@ from burst.providers.google.api_errors import translated
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from burst.errors import ProviderError
     from burst.providers.google.settings import GoogleProject
 
 SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
@@ -43,7 +44,7 @@ class GoogleAccount:
         try:
             yield clients
         except Exception as error:
-            raise translated(error, location) from error
+            raise self._refused(error, location) from error
         finally:
             clients.close()
 
@@ -56,7 +57,14 @@ class GoogleAccount:
                     found.refresh(self.module("google.auth.transport.requests").Request())
                 return str(found.token)
         except Exception as error:
-            raise translated(error, location) from error
+            raise self._refused(error, location) from error
+
+    def _refused(self, error: Exception, location: str) -> ProviderError:
+        """Return the error for one of a client's; credentials that are refused are read anew afterwards."""
+        found = translated(error, location)
+        if isinstance(found, AccessDenied):
+            self._credentials = None
+        return found
 
     def credentials(self) -> Any:
         """Return the credentials. Raises AccessDenied, which names the file."""

@@ -252,6 +252,10 @@ def test_credentials_that_are_revoked_in_midlife_delete_nothing(engine: ComputeE
         with pytest.raises(AccessDenied, match="invalid_grant"):
             call(burst())
     assert names(engine) == instance_names(burst())
+    engine.google.account.is_revoked = False
+    engine.delete(burst())
+    engine.wait()
+    assert names(engine) == []
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,11 @@ ENGINE: dict[str, tuple[dict[str, Any], Callable[[ComputeEngineRig], object], st
         lambda rig: rig.google.account.lacking.add("compute.subnetworks.useExternalIp"),
         "the credentials may not, in project rehearsal: compute.subnetworks.useExternalIp",
     ),
+    "right of another project": (
+        {"image": "projects/images/global/images/family/hpc"},
+        lambda rig: rig.google.account.lacking.add("compute.images.get"),
+        "project images has no image family hpc",
+    ),
     "region": ({"region": "us-east9"}, lambda _rig: None, "project rehearsal has no region us-east9"),
     "zone": (
         {"zones": ["us-central1-a", "us-central1-f"]},
