@@ -265,17 +265,16 @@ def environment(task: BootTask, number: int, name: str, curve: Path) -> dict[str
     }
 
 
-def _as_user(uid: int, gid: int, name: str) -> Callable[[], None]:
+def _as_user(uid: int, gid: int) -> Callable[[], None]:
     """Return what a child does before the start script: it gives up root, and gets its jobs' orphans."""
     prctl = ctypes.CDLL(None).prctl
 
     def change() -> None:
         prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        os.initgroups(name, gid)
+        os.setgroups([gid])  # not those of a user of the image, such as docker
         os.setgid(gid)
         os.setuid(uid)
-        os.umask(0o022)
 
     return change
 
@@ -295,7 +294,7 @@ def follow(task: BootTask, number: int, name: str, curve: Path) -> str:
             cwd=variables["HOME"] if Path(variables["HOME"]).is_dir() else "/",
             env=variables,
             start_new_session=True,
-            preexec_fn=_as_user(task.uid, task.gid, name),  # noqa: PLW1509 - this process has one thread
+            preexec_fn=_as_user(task.uid, task.gid),  # noqa: PLW1509 - this process has one thread
         )
         with _forwarded(process):
             code = _wait(process, task.until)
@@ -362,7 +361,7 @@ def refusal_of(path: Path) -> str:
 
 
 def run() -> str:
-    """Do all of it; return why the machine is to be switched off. Raises MachineBootError and OSError."""
+    """Do all of it; return why the machine is to be switched off. Raises MachineBootError, OSError."""
     task = BootTask(**json.loads(attribute(TASK)))
     number = number_of(metadata("name") or "", task.label, metadata(f"attributes/{NUMBER}"))
     report(f"machine {number} of burst {task.label}: it joins as {task.slot}-{number}")
@@ -387,6 +386,7 @@ def power_off() -> None:
 
 def main() -> int:
     """Run what a machine runs at its boot; return the exit code."""
+    os.umask(0o022)
     try:
         reason = run()
     except (MachineBootError, OSError, ValueError, TypeError, http.client.HTTPException) as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
+import signal
 import subprocess
 import zipfile
 from dataclasses import replace
@@ -14,7 +16,14 @@ import pytest
 
 from burst.errors import CallInvalid
 from burst.joining import machine_boot
-from burst.joining.machine_boot import BootTask, MachineBootError, number_of, refusal_of, write_files
+from burst.joining.machine_boot import (
+    BootTask,
+    MachineBootError,
+    end_processes,
+    number_of,
+    refusal_of,
+    write_files,
+)
 from burst.joining.machines import (
     MAX_VALUE_BYTES,
     STARTUP_SCRIPT,
@@ -203,3 +212,15 @@ def test_a_start_script_that_gave_up_is_not_started_again(
     if text is not None:
         (tmp_path / "end").write_text(text)
     assert refusal_of(tmp_path / "end") == found
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs processes as another user")
+def test_of_a_user_no_process_is_left_beside_a_new_broker() -> None:
+    nobody_else = 54_321
+    with subprocess.Popen(["sleep", "600"], user=nobody_else, start_new_session=True) as process:
+        assert end_processes(nobody_else)
+        assert process.wait() == -signal.SIGKILL
+
+
+def test_processes_of_root_are_left_alone() -> None:
+    assert not end_processes(0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -133,6 +134,7 @@ def main(folder: Path, image: Path) -> int:
     """Be a machine until it is switched off."""
     os.umask(0o022)
     found = json.loads((folder / "metadata.json").read_text())
+    socket.sethostname(found["name"])
     root = mounted(folder, image)
     serve(found)
     print("ready", flush=True)
