@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Never
 
 import pytest
 
@@ -13,13 +15,20 @@ from burst.costs.alarms import AlarmKind, CostAlarm
 from burst.costs.budgets import PeriodBudget
 from burst.costs.rows import BudgetUse
 from burst.costs.running import RunningBurst
+from burst.errors import LeadAway
+from burst.lifecycle.states import Timeouts
 from burst.planning.money import MICRO
+from burst.providers.memory import MemoryCloud, MemoryProvider
 from burst.settings import file
 from tests.burst.costs.reported import BEGIN, HOUR, lived, still_there
-from tests.burst.life.world import TICK, World, ended
+from tests.burst.life.world import OFFER, TICK, World, ended
 from tests.burst.life.world import lived as life
+from tests.burst.proofs.looping_service import looping
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from burst.costs.report.records import ReportedBurst
 
 MONTH = PeriodBudget("provider:far", 200 * MICRO, "month", BEGIN)
@@ -123,3 +132,31 @@ def test_a_provider_is_asked_by_each_sweep() -> None:
         assert world.service.listed["memory"] > begun + 100.0
 
     life(scenario)
+
+
+def test_a_service_logs_them(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever else it does: what is read of the ledger is above."""
+    text = "provider memory has not listed"
+    asked: list[Mapping[str, float]] = []
+
+    async def found(_context: object, _settings: object, listed: Mapping[str, float]) -> list[CostAlarm]:
+        asked.append(listed)
+        return [CostAlarm(AlarmKind.UNASKED, "memory", text)]
+
+    async def work() -> None:
+        provider = MemoryProvider(MemoryCloud(time.time), [OFFER])
+        url = f"sqlite:///{tmp_path}/state/burst.db"
+        async with asyncio.timeout(30), looping(url, provider, no_lead, Timeouts()):
+            while not asked:
+                await asyncio.sleep(0.02)
+
+    def no_lead(cluster: str) -> Never:
+        raise LeadAway(cluster)
+
+    monkeypatch.setattr(alarm_log, "read", found)
+    with caplog.at_level(logging.WARNING, logger="burst.costs.alarm_log"):
+        asyncio.run(work())
+    assert caplog.messages == [text]
+    assert [list(each) for each in asked] == [["memory"]]

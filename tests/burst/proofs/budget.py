@@ -28,6 +28,7 @@ from sqlalchemy import text
 from broker_config.formats.jobspec import RequestedResources
 from burst.advance.context import AdvanceContext
 from burst.clusters.records import BurstingCluster, ClusterPolicy
+from burst.costs.report import reading
 from burst.errors import LeaseLost
 from burst.leads.slot_ranks import SlotRanks
 from burst.leads.waiting_jobs import WaitingJob
@@ -46,12 +47,13 @@ from tests.database import postgresql
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from burst.costs.report.records import ReportedBurst
     from minicluster.database import Database
 
 USERS = ("alice", "bob")
 AMOUNT, PER_USER = 200_000_000, 120_000_000
 """In micro-units: of the two users together more than there is, of one alone less."""
-PRICE = 4_000_000
+PRICE, FEE = 4_000_000, 400_000
 LIMITS = (BudgetLimit("all", AMOUNT), BudgetLimit(EACH_USER, PER_USER))
 POLICY = ClusterPolicy(("stored",), BurstSelection(after=0.0), limits=LIMITS, is_dry=False)
 TIMEOUTS = Timeouts(requested=3600.0, idle=0.0, verified=0.0, retry=0.1)
@@ -112,7 +114,8 @@ async def _planner(url: str, folder: Path, number: int, rounds: int) -> None:
     cluster = BurstingCluster(uid, uid, f"default/{uid}", nothing, lambda: nothing, lambda _slot: nothing)  # type: ignore[arg-type,return-value]
     database = await open_database(url, SCHEMA)
     ledger = BurstLedger(database, f"planner-{os.getpid()}", time.time)
-    planner = BurstPlanner(ledger, {"stored": StoredProvider(folder, PRICE)}, lead, lambda *_: POLICY)
+    providers = {"stored": StoredProvider(folder, PRICE, FEE)}
+    planner = BurstPlanner(ledger, providers, lead, lambda *_: POLICY)
     path = folder / f"rounds-{number}"
     with path.open("ab", buffering=0) as done:
         while path.stat().st_size < rounds:
@@ -129,7 +132,7 @@ async def _service(url: str, folder: Path) -> None:
     context = AdvanceContext(
         ledger,
         "here",
-        {"stored": StoredProvider(folder, PRICE)},
+        {"stored": StoredProvider(folder, PRICE, FEE)},
         lambda cluster: StoredLead(folder, cluster),
         lambda _burst: LIMITS,
         lambda _burst: TIMEOUTS,
@@ -239,7 +242,24 @@ async def _check(database: Database, folder: Path, facts: Facts) -> None:
     refused = outcomes.count(BurstOutcome.NOT_POSSIBLE)
     facts.equal(set(outcomes), {BurstOutcome.SUCCEEDED, BurstOutcome.NOT_POSSIBLE}, "outcomes")
     facts.equal(list(folder.glob("made-*")), [], "what is left of bursts")
+    _check_charges(facts, await _reported(database))
     facts.figure(f"{len(every) - refused} bursts, {refused} refused for money, {writes} writes seen")
+
+
+async def _reported(database: Database) -> list[ReportedBurst]:
+    async with database.read() as connection:
+        return await reading.read(connection, 0.0)
+
+
+def _check_charges(facts: Facts, found: list[ReportedBurst]) -> None:
+    """Of each burst was charged what its nodes have cost, and its fee: less than was reserved."""
+    made = [each for each in found if each.reserved_at is not None]
+    wrong = [each.burst.label for each in made if each.charged != each.cost(each.end(0.0))]
+    facts.equal(wrong, [], "bursts that were charged something else than what is metered")
+    beyond = [each.burst.label for each in made if (each.charged or 0) > each.burst.amounts["all"]]
+    facts.equal(beyond, [], "bursts that were charged more than was reserved")
+    parts = sum(len(each.counts) > 2 for each in made)
+    facts.figure(f"{parts} of {len(made)} bursts have lost a node before their end")
 
 
 async def _spent(database: Database) -> dict[str, int]:

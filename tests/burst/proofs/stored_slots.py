@@ -23,11 +23,12 @@ class StoredProvider:
 
     folder: Path
     price: int
+    fee: int = 0
     name = "stored"
     location = "files"
 
     def offers(self) -> Sequence[Offer]:
-        return (Offer(self.name, "c8", NodeShape(CORES), self.price, ready=60.0),)
+        return (Offer(self.name, "c8", NodeShape(CORES), self.price, ready=60.0, fee=self.fee),)
 
     def resources(self, wanted: WantedBurst) -> Sequence[ResourceKey]:
         return (ResourceKey("file", f"made-{wanted.label}", wanted.nodes),)
@@ -38,7 +39,12 @@ class StoredProvider:
     def get(self, key: ResourceKey, wanted: WantedBurst) -> ResourceReport:
         there = (self.folder / key.name).exists()
         phase = ResourcePhase.READY if there else ResourcePhase.ABSENT
-        return ResourceReport(key, phase, burst=wanted.label, installation=wanted.installation)
+        nodes = self._nodes(key.nodes) if there else 0
+        return ResourceReport(key, phase, burst=wanted.label, installation=wanted.installation, nodes=nodes)
+
+    def _nodes(self, wanted: int) -> int:
+        """Return how many are there: one of several is taken away at the end."""
+        return wanted - (wanted > 1 and (self.folder / "over").exists())
 
     def delete(self, key: ResourceKey, wanted: WantedBurst) -> None:
         (self.folder / key.name).unlink(missing_ok=True)
@@ -57,7 +63,8 @@ class StoredProvider:
             label, owner, nodes = path.read_text().split()
             if owner == installation:
                 key = ResourceKey("file", path.name, int(nodes))
-                yield ResourceReport(key, ResourcePhase.READY, "", label, owner)
+                nodes = self._nodes(key.nodes)
+                yield ResourceReport(key, ResourcePhase.READY, "", label, owner, nodes=nodes)
 
 
 @dataclass(frozen=True)
