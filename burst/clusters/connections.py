@@ -14,6 +14,7 @@ from broker_config.formats.burst_names import DEFAULT_QUEUE
 from burst.errors import BurstError, ClusterGone, LeadAway
 from burst.leads.instance_lead import InstanceLead, instance_id
 from burst.leads.layout import LeadLayout, of_resource_set
+from burst.leads.stand_ins import StandIns
 from burst.leads.waiting_jobs import WaitingJobs
 from minicluster.backends.errors import BackendError
 from minicluster.instance.errors import InstanceError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from burst.clusters.records import BurstingCluster
     from burst.leads.payer_keys import PayerKeys
+    from burst.lifecycle.isolation import StandIn
     from burst.lifecycle.records import SlotView
     from minicluster.instance.port import Instance
 
@@ -40,6 +42,7 @@ class OpenLead(NamedTuple):
     layout: LeadLayout
     lead: InstanceLead
     waiting: WaitingJobs
+    stand_ins: StandIns
 
 
 class LeadConnections:
@@ -117,6 +120,10 @@ class LeadConnections:
         """Return a lead that connects when it is asked for something."""
         return ConnectedLead(self, uid)
 
+    def stand_ins(self, uid: str) -> ConnectedStandIns:
+        """Return the same for what isolated bursts ask."""
+        return ConnectedStandIns(self, uid)
+
 
 class ConnectedLead:
     """See `burst.leads.lead.BurstLead`."""
@@ -154,13 +161,58 @@ class ConnectedLead:
         await self._asked(lambda lead: lead.restart(jobs))
 
     async def _asked(self, call: Callable[[InstanceLead], Coroutine[Any, Any, T]]) -> T:
-        opened = await asyncio.to_thread(self._connections.opened, self._uid)
-        try:
-            with _as_away():
-                return await call(opened.lead)
-        except LeadAway:
-            await asyncio.to_thread(self._connections.lost, self._uid)
-            raise
+        return await _asked(self._connections, self._uid, lambda opened: call(opened.lead))
+
+
+class ConnectedStandIns:
+    """See `burst.leads.lead.StandInLead`."""
+
+    def __init__(self, connections: LeadConnections, uid: str) -> None:
+        self._connections = connections
+        self._uid = uid
+
+    async def identity(self) -> str:
+        """Return what tells the lead's instance from one that takes its place."""
+        return await self._asked(lambda lead: lead.identity())
+
+    async def stand_in(self, label: str, job: int) -> None:
+        """Have a stand-in take a pending job's place."""
+        await self._asked(lambda lead: lead.stand_in(label, job))
+
+    async def standing(self, label: str) -> StandIn | None:
+        """Return the latest stand-in of a burst."""
+        return await self._asked(lambda lead: lead.standing(label))
+
+    async def write(self, label: str, stream: str, offset: int, data: bytes) -> int:
+        """Append to a stream what begins at a byte; return what it has then."""
+        return await self._asked(lambda lead: lead.write(label, stream, offset, data))
+
+    async def finish(self, label: str, status: int, digest: str, note: str) -> None:
+        """Let the stand-in end."""
+        await self._asked(lambda lead: lead.finish(label, status, digest, note))
+
+    async def jobspec(self, job: int) -> Mapping[str, Any]:
+        """Return a job's jobspec as it was submitted."""
+        return await self._asked(lambda lead: lead.jobspec(job))
+
+    async def begin_anew(self, standing: int, job: int, reason: str) -> str:
+        """Have a job begin anew in the place of its stand-in."""
+        return await self._asked(lambda lead: lead.begin_anew(standing, job, reason))
+
+    async def _asked(self, call: Callable[[StandIns], Coroutine[Any, Any, T]]) -> T:
+        return await _asked(self._connections, self._uid, lambda opened: call(opened.stand_ins))
+
+
+async def _asked(
+    connections: LeadConnections, uid: str, call: Callable[[OpenLead], Coroutine[Any, Any, T]]
+) -> T:
+    opened = await asyncio.to_thread(connections.opened, uid)
+    try:
+        with _as_away():
+            return await call(opened)
+    except LeadAway:
+        await asyncio.to_thread(connections.lost, uid)
+        raise
 
 
 @contextlib.contextmanager
@@ -194,4 +246,5 @@ def _opened(cluster: BurstingCluster, instance: Instance, payers: PayerKeys | No
     home = DEFAULT_QUEUE if slots else ""  # without slots the only queue has no name
     lead = InstanceLead(instance, layout.slots, home)
     waiting = WaitingJobs(instance, layout, home, payers)
-    return OpenLead(instance, instance_id(instance), layout, lead, waiting)
+    stand_ins = StandIns(instance, home)
+    return OpenLead(instance, instance_id(instance), layout, lead, waiting, stand_ins)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from burst.lifecycle.isolation import StandIn
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from burst.lifecycle.isolation import StandIn
     from burst.lifecycle.records import SlotView
-
-__all__ = ["BurstLead", "IsolatedLead", "StandIn", "StandInLead"]
 
 
 class BurstLead(Protocol):
@@ -54,7 +51,10 @@ class StandInLead(Protocol):
         """
 
     async def standing(self, label: str) -> StandIn | None:
-        """Return the latest stand-in of a burst; None: there is none. One that is done loses its spool."""
+        """Return the latest stand-in of a burst; None: there is none. One that is done loses its spool.
+
+        One that was killed before it was done gets its successor here as well, also after `finish`.
+        """
 
     async def write(self, label: str, stream: str, offset: int, data: bytes) -> int:
         """Append to a stream ("stdout", "stderr", "results") what begins at a byte; return what it has then.

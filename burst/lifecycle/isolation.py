@@ -19,7 +19,7 @@ class StandIn(NamedTuple):
     is_running: bool
     """Its original will never run any more: only then is the job submitted elsewhere. Stays true."""
     is_over: bool
-    """It has ended here: it is done, was killed, or was canceled."""
+    """It has ended here: it has delivered all, or was canceled. One that was killed gets a successor."""
     is_canceled: bool
     """Somebody canceled it, or its original while it took its place: the job elsewhere is to be canceled."""
     received: Mapping[str, int]

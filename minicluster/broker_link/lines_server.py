@@ -16,9 +16,9 @@ Then come the answers, {"id", "payload"} or {"id", "errnum", "errstr"}; the end 
 Some topics are not the broker's. `helper.submit` {jobspec, urgency, flags} signs and submits; `helper.dump`
 {path} saves the instance's data; `helper.check-user` {user} answers {"refusal": why lines may not have that
 user}, which is empty if they may. `minicluster-jobs.attributes` {ids} answers {"jobs": [{"id", "user"}]},
-`attributes.user` of the jobs that are known. The payloads of job-info.eventlog-watch and job-info.lookup may
-have `"after": N`: entries 0 to N of the log are left out, and answers have `"entry"`, the number of their
-first.
+`attributes.user` of the jobs that are known. Those of `stand_in.topics` write what a job elsewhere prints
+into files beside the lead. The payloads of job-info.eventlog-watch and job-info.lookup may have `"after": N`:
+entries 0 to N of the log are left out, and answers have `"entry"`, the number of their first.
 
 What the client may not ask is refused with EPERM.
 
@@ -33,7 +33,7 @@ import json
 import threading
 from typing import TYPE_CHECKING
 
-from minicluster.broker_link import flux_requests
+from minicluster.broker_link import flux_requests, spool_requests
 from minicluster.broker_link.errors import Refused, reason
 from minicluster.broker_link.link_thread import LinkThread
 from minicluster.broker_link.own_threads import OwnThread, OwnThreads
@@ -166,6 +166,8 @@ class LinesServer:
             self._submit(link, payload, answered)
         elif topic == CHECK_USER:
             answered({"refusal": link.user_refusal(payload["user"])}, None)
+        elif topic.startswith(spool_requests.PREFIX):
+            answered(spool_requests.answer(link, topic, payload), None)
         else:
             flux_requests.request(link, topic, payload, answered, request.get("user"))
 

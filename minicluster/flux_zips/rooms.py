@@ -40,6 +40,7 @@ LEAD = Zip(
         "minicluster.flux_modules.saving",
         "minicluster.lead_server",
         "minicluster.save_restore",
+        "minicluster.stand_in",
         "minicluster.within",
     ),
     former={"minicluster.instance.flux_helper": "minicluster.broker_link.flux_helper"},

@@ -107,6 +107,13 @@ PURPOSES: Mapping[str, Purpose] = {
                     "job-manager.queue-list",
                     "job-manager.queue-status",
                     "job-manager.queue-start",
+                    # Jobs elsewhere: what they print and leave behind, for those that stand in for them.
+                    "helper.stand-in-open",
+                    "helper.stand-in-status",
+                    "helper.stand-in-write",
+                    "helper.stand-in-end",
+                    "helper.stand-in-clear",
+                    "minicluster-jobs.attributes",
                     # Nodes: read, drain and undrain.
                     "resource.status",
                     "resource.sched-status",

@@ -34,6 +34,9 @@ SCHEMES = ("afterok", "afterany", "afternotok", "after")
 _IF_FAILED, _ONCE_GONE = "afternotok", "afterany"
 
 
+_AGAIN = "it is started again as "
+
+
 class Waiting(NamedTuple):
     """A job that waits for others."""
 
@@ -131,7 +134,7 @@ class _Restart:
 
     def _cancel(self, olds: list[int], reason: str, moved: Mapping[int, int]) -> None:
         for old in sorted(olds, reverse=True):  # dependents before the jobs that they wait for
-            self._jobs.cancel(old, f"{reason}: it is started again as {f58(moved[old])}")
+            self._jobs.cancel(old, f"{reason}: {_AGAIN}{f58(moved[old])}")
 
     def _copied(self, jobids: Iterable[int]) -> dict[int, int]:
         known = self._known_copies()
@@ -209,6 +212,13 @@ def original(spec: Mapping[str, Any]) -> int | None:
     """Return the id that a restarted job had before; None for any other job."""
     old = _ours(spec).get(RESTART_OF)
     return old if isinstance(old, int) else None
+
+
+def copy_in(note: str) -> int | None:
+    """Return the id under which a job was started again, by the note of the exception that ended it."""
+    before, found, text = note.rpartition(_AGAIN)
+    known = _jobid(text)
+    return known if found and before and known >= 0 else None
 
 
 def may_restart(spec: Mapping[str, Any]) -> bool:

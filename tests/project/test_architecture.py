@@ -60,7 +60,13 @@ ALLOWED = [
     ),
     pytest.param(
         "Bursting reaches the document and the plan as well",
-        SERVICES | {"minicluster.burst_routing", "minicluster.document", "minicluster.plan"},
+        SERVICES
+        | {
+            "minicluster.burst_routing",
+            "minicluster.document",
+            "minicluster.plan",
+            "minicluster.stand_in",
+        },
         id="bursting",
     ),
     pytest.param(

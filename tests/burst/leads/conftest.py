@@ -28,6 +28,8 @@ queue = "default"
 requires = ["local"]
 [queues.burst-0]
 requires = ["burst-0"]
+[job-manager]
+plugins = [{load = "alloc-bypass.so"}]
 """
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from burst.errors import LeadAway, SpoolRefused, StandInRefused
-from burst.leads.lead import StandIn
+from burst.lifecycle.isolation import StandIn
 from tests.burst.life.model_lead import ModelJob
 
 if TYPE_CHECKING:
