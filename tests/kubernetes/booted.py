@@ -34,7 +34,10 @@ class NodeMarks(NamedTuple):
 
 
 class BootedNodes:
-    """Starts a node for each machine of a cloud, and takes it away; at the end none is left."""
+    """Starts a node for each machine of a cloud, and takes it away; at the end none is left.
+
+    The cloud's clock is that of this machine.
+    """
 
     def __init__(
         self, plane: ControlPlane, cloud: RehearsedCloud, marks: Callable[[CloudGroup], NodeMarks]
@@ -47,6 +50,7 @@ class BootedNodes:
         self._starting: dict[str, Future[Node]] = {}
         self._pool = ThreadPoolExecutor(4)
         self._furnishing = threading.Lock()
+        self._timers: list[threading.Timer] = []
 
     def __enter__(self) -> Self:
         self._cloud.started, self._cloud.ended = self._started, self._ended
@@ -58,6 +62,8 @@ class BootedNodes:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        for timer in self._timers:
+            timer.cancel()
         for started in self._starting.values():
             self._pool.submit(self._take, started)
         self._pool.shutdown()
@@ -77,7 +83,12 @@ class BootedNodes:
         self._starting[machine.name] = self._pool.submit(self._boot, number, self._marks(group))
 
     def _ended(self, machine: CloudMachine) -> None:
-        self._pool.submit(self._take, self._starting[machine.name])
+        """Take a machine's node away when its end has come, which may be decided more than once."""
+        assert machine.ended is not None
+        left = max(machine.ended - self._cloud.now(), 0.0)
+        timer = threading.Timer(left, self._pool.submit, [self._take, self._starting[machine.name]])
+        self._timers.append(timer)
+        timer.start()
 
     def _boot(self, number: int, marks: NodeMarks) -> Node:
         plane = self._plane

@@ -12,9 +12,13 @@ import pytest
 
 from burst.lifecycle.records import ResourcePhase
 from burst.providers.eks.provider import opened
+from burst.providers.gke.provider import opened as opened_gke
+from burst.providers.gke.settings import GkeSettings
 from burst.providers.node_pools.settings import PoolMachine
 from burst.providers.provider import WantedBurst
+from burst.rehearsal.cloud import RehearsedCloud
 from burst.rehearsal.eks_account import EksAccount, cloud
+from burst.rehearsal.google_cloud import RehearsedGoogle
 from minicluster.instance.records import JobRequest
 from tests.devcluster import until
 from tests.kubernetes import inventory
@@ -29,12 +33,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from burst.providers.provider import BurstProvider
-    from burst.rehearsal.cloud import CloudGroup, RehearsedCloud
+    from burst.rehearsal.cloud import CloudGroup
     from minicluster.instance.port import Instance
     from tests.devcluster import ControlPlane
 
 FLUX = {"container": {"disable": True}, "bursting": {"clusters": [{"name": "burst-0", "size": 1}]}}
 LABEL = "62dgmfw4gk"
+GKE_NO_SCHEDULE = 1
+"""As GKE's client writes it."""
 MACHINE = PoolMachine.model_validate(
     {"machine": "c7i.large", "cores": 1, "price": "0.36", "priceDate": "2026-11-01", "requests": {"cpu": "1"}}
 )
@@ -46,6 +52,7 @@ class SoldNodes(NamedTuple):
     provider: BurstProvider
     cloud: RehearsedCloud
     booted: BootedNodes
+    machine: str
 
 
 @contextmanager
@@ -64,10 +71,39 @@ def eks(plane: ControlPlane, namespace: str, folder: Path, joined: Callable[...,
     with EksAccount(found, folder) as account, BootedNodes(plane, found, marks) as booted:
         settings = account.settings([MACHINE], kubeconfig=str(plane.kubeconfig), namespace=namespace)
         context = SimpleNamespace(join=joined, state=folder, tunnel_pods=None)
-        yield SoldNodes(opened("eks", settings, context, account.server.url), found, booted)
+        yield SoldNodes(opened("eks", settings, context, account.server.url), found, booted, MACHINE.machine)
 
 
-CLOUDS: dict[str, Callable[..., AbstractContextManager[SoldNodes]]] = {"eks": eks}
+@contextmanager
+def gke(plane: ControlPlane, namespace: str, folder: Path, joined: Callable[..., Any]) -> Iterator[SoldNodes]:
+    """Sell node pools of GKE."""
+
+    def marks(group: CloudGroup) -> NodeMarks:
+        wanted: Any = group.detail
+        config = wanted["nodePool"]["config"]
+        [taint] = config["taints"]
+        assert taint["effect"] == GKE_NO_SCHEDULE
+        labels = tuple(f"{key}={value}" for key, value in config["labels"].items())
+        return NodeMarks(labels, (f"{taint['key']}={taint['value']}:NoSchedule",))
+
+    row = {**MACHINE.model_dump(by_alias=True, exclude_unset=True), "machine": "c2-standard-8"}
+    found = RehearsedCloud(time.time, {row["machine"]: 360_000}, coming=1.0, going=1.0)
+    with RehearsedGoogle(found, folder) as google, BootedNodes(plane, found, marks) as booted:
+        settings = GkeSettings.model_validate(
+            {
+                **google.settings,
+                "location": "us-central1-a",
+                "cluster": "far",
+                "kubeconfig": str(plane.kubeconfig),
+                "namespace": namespace,
+                "machines": [row],
+            }
+        )
+        context = SimpleNamespace(join=joined, state=folder, tunnel_pods=None)
+        yield SoldNodes(opened_gke("gke", settings, context), found, booted, row["machine"])
+
+
+CLOUDS: dict[str, Callable[..., AbstractContextManager[SoldNodes]]] = {"eks": eks, "gke": gke}
 
 
 def run(instance: KeptInstance) -> str:
@@ -93,9 +129,9 @@ def test_a_burst_runs_on_a_node_that_was_made_for_it_and_leaves_nothing(
     live.create(size=1, flux=FLUX).joined(1)
     before = inventory.of(nodes.api)
     instance = KeptInstance(nodes.kubeconfig, live.namespace, live.name)
-    wanted = WantedBurst(LABEL, "here", 1, MACHINE.machine, False, time.time() + 900, "uid", "burst-0")
     with CLOUDS[name](nodes, space, tmp_path, lambda _wanted: join(live, nodes, nodes)) as sold:
         provider, booted = sold.provider, sold.booted
+        wanted = WantedBurst(LABEL, "here", 1, sold.machine, False, time.time() + 900, "uid", "burst-0")
         assert list(provider.problems()) == []
         keys = pool, pods = provider.resources(wanted)
         for key in keys:
