@@ -75,7 +75,8 @@ async def request(
         await bursts.add(connection, burst)
         await jobs.add(connection, assigned)
         apart = ", as an instance of their own" if planned.isolated else ""
-        text = f"requested: {planned.nodes} nodes of {planned.machine} at {planned.provider}{apart}"
+        machine = f"{planned.machine} (spot)" if planned.spot else planned.machine
+        text = f"requested: {planned.nodes} nodes of {machine} at {planned.provider}{apart}"
         await ledger.line(connection, burst.id, text)
 
     await ledger.request(work)

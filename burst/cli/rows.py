@@ -56,7 +56,8 @@ def of_burst(
 def shown(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of a burst as people read it."""
     cost = row["cost"] if row["is_final"] else f"<= {row['cost']}"
-    return {**row, "jobs": len(row["jobs"]), "age": age(row["age"]), "cost": cost}
+    shown_as = {"jobs": len(row["jobs"]), "age": age(row["age"]), "machine": _machine(row)}
+    return {**row, **shown_as, "cost": cost}
 
 
 def of_plan(planned: ClusterPlan, currency: str) -> dict[str, Any]:
@@ -87,12 +88,17 @@ def shown_bursts(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             **each,
+            "machine": _machine(each),
             "ready": age(each["ready"]),
             "until": age(each["until"]),
             "jobs": " ".join(map(jobid.f58, each["jobs"])),
         }
         for each in plan["bursts"]
     ]
+
+
+def _machine(row: Mapping[str, Any]) -> str:
+    return f"{row['machine']} (spot)" if row["spot"] else str(row["machine"])
 
 
 def shown_left_out(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
