@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 BULK_INSERT, DELETE = "compute.regionInstances.bulkInsert", "compute.instances.delete"
 MIN_SECONDS, MAX_SECONDS = 30, 120 * 86_400
 """Of `maxRunDuration`."""
+MAX_ORDER_SECONDS = 30.0
+"""Seconds after which all instances of an order are there; they boot meanwhile, and afterwards."""
 SHORT = "VM_MIN_COUNT_NOT_REACHED"
 EXHAUSTED = "ZONE_RESOURCE_POOL_EXHAUSTED"
 _LABEL = re.compile(r"[a-z0-9_-]{0,63}")
@@ -159,13 +161,13 @@ class FakeComputeEngine:
             "status": "ROLLING_BACK" if is_short else "CREATING",
         }
         detail = {"instancesBulkInsertOperationMetadata": {"perLocationStatus": {f"zones/{zone}": status}}}
-        coming = self.cloud.coming
+        seconds = min(self.cloud.coming, MAX_ORDER_SECONDS)
         made = self._operations.begin(
             "bulkInsert",
             f"regions/{self.region}",
             "instances",
             asked,
-            seconds=coming,
+            seconds=seconds,
             group=group.name,
             detail=detail,
         )
@@ -176,7 +178,7 @@ class FakeComputeEngine:
                 f"zones/{zone}",
                 "instances",
                 "",
-                seconds=coming,
+                seconds=seconds,
                 group=group.name,
                 errors=[(EXHAUSTED, text)],
             )
@@ -184,7 +186,7 @@ class FakeComputeEngine:
             group.problem = ""  # there are enough of them, which become ready
         if is_short:
             made.errors.append((SHORT, f"Requested minimum count of {least} VMs could not be created."))
-            self.cloud.end(machines, self.cloud.now() + coming)
+            self.cloud.end(machines, self.cloud.now() + seconds)
         return made
 
     def _delete(self, request: CloudRequest, fault: CloudFault | None) -> CloudAnswer:

@@ -10,6 +10,8 @@ from burst.providers.google.credentials import TIMEOUT
 from burst.providers.google.instances import seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from burst.providers.compute_engine.settings import ComputeEngineSettings
     from burst.providers.google.credentials import GoogleClients
     from burst.providers.provider import WantedBurst
@@ -35,29 +37,29 @@ def find(
 def read(clients: GoogleClients, settings: ComputeEngineSettings, operation: Any) -> BulkOperation:
     """Return how far an operation is, and where it failed, why those did that it consists of."""
     begun = seconds(operation.insert_time)
+    locations = operation.instances_bulk_insert_operation_metadata.per_location_status
+    zones = tuple(each.rpartition("/")[2] for each in locations)
     if operation.status.name != _DONE:
-        counts = operation.instances_bulk_insert_operation_metadata.per_location_status.values()
-        created = sum(each.created_vm_count - each.deleted_vm_count for each in counts)
-        return BulkOperation(False, begun=begun, created=created)
+        return BulkOperation(False, begun=begun, zones=zones)
     problems = [(each.code, each.message) for each in operation.error.errors]
     if problems:
-        problems += _reasons(clients, settings, operation)
+        problems += _reasons(clients, settings, operation, zones)
     once = tuple(dict.fromkeys(problems))[:MAX_PROBLEMS]
-    return BulkOperation(True, seconds(operation.end_time), once, begun)
+    return BulkOperation(True, seconds(operation.end_time), once, begun, zones)
 
 
 def _reasons(
-    clients: GoogleClients, settings: ComputeEngineSettings, operation: Any
+    clients: GoogleClients, settings: ComputeEngineSettings, operation: Any, zones: Iterable[str]
 ) -> list[tuple[str, str]]:
     """Return why single instances were not made: the order itself has only that there were too few."""
     group = operation.operation_group_id
     if not group:
         return []
     found = []
-    for scope in operation.instances_bulk_insert_operation_metadata.per_location_status:
+    for zone in zones:
         request = {
             "project": settings.project,
-            "zone": scope.rpartition("/")[2],
+            "zone": zone,
             "filter": f'operationGroupId = "{group}"',
         }
         for each in clients.compute("ZoneOperations").list(request=request, retry=None, timeout=TIMEOUT):

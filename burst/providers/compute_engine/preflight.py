@@ -23,6 +23,7 @@ PERMISSIONS = (
     "compute.images.useReadOnly",
     "compute.instances.create",
     "compute.instances.delete",
+    "compute.instances.get",
     "compute.instances.getSerialPortOutput",
     "compute.instances.list",
     "compute.instances.setLabels",

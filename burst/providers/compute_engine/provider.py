@@ -10,7 +10,12 @@ from burst.joining.workers import LABEL_BURST, LABEL_OWNER, name_of
 from burst.lifecycle.records import ResourceKey
 from burst.providers import cloud_machines
 from burst.providers.compute_engine import operations, preflight, reports
-from burst.providers.compute_engine.bulk_insert import bulk_insert, location_policy, request_id
+from burst.providers.compute_engine.bulk_insert import (
+    bulk_insert,
+    instance_names,
+    location_policy,
+    request_id,
+)
 from burst.providers.google import instances
 from burst.providers.google.api_errors import operation_error
 from burst.providers.google.credentials import TIMEOUT, GoogleAccount
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
 
     from burst.lifecycle.records import ResourceReport
     from burst.planning.records import Offer
+    from burst.providers.compute_engine.reports import BulkOperation
     from burst.providers.compute_engine.settings import ComputeEngineSettings
     from burst.providers.google.credentials import GoogleClients
     from burst.providers.google.instances import ListedInstance
@@ -97,9 +103,7 @@ class ComputeEngineProvider:
     def get(self, key: ResourceKey, wanted: WantedBurst) -> ResourceReport:
         """Return a burst's status; where not all of its instances run, with what its order has come to."""
         with self._account.visit(self._where) as clients:
-            found = self._of_burst(clients, wanted)
-            is_whole = sum(each.is_running for each in found) >= key.nodes
-            operation = None if is_whole else operations.find(clients, self._settings, wanted)
+            found, operation = self._there(clients, wanted)
         return reports.report(key, found, operation, wanted, self._now())
 
     def broker_problem(self, wanted: WantedBurst) -> str:
@@ -114,7 +118,8 @@ class ComputeEngineProvider:
     def delete(self, _key: ResourceKey, wanted: WantedBurst) -> None:
         """Begin to delete a burst's instances. Raises the first error, after having tried all."""
         with self._account.visit(self._where) as clients:
-            left = [each for each in self._of_burst(clients, wanted) if not each.is_going]
+            found, _ = self._there(clients, wanted)
+            left = [each for each in found if not each.is_going]
             errors = instances.delete(clients, self._settings.project, left, self._where)
             if errors:
                 raise errors[0]
@@ -135,6 +140,26 @@ class ComputeEngineProvider:
 
     def _machine(self, wanted: WantedBurst) -> GoogleMachine:
         return chosen(self.name, self._settings.machines, wanted)
+
+    def _there(
+        self, clients: GoogleClients, wanted: WantedBurst
+    ) -> tuple[Sequence[ListedInstance], BulkOperation | None]:
+        """Return a burst's instances, and what makes them unless all run.
+
+        Where no listing has any of them yet, each is asked for by its name.
+        """
+        found = self._of_burst(clients, wanted)
+        if sum(each.is_running for each in found) >= wanted.nodes:
+            return found, None
+        operation = operations.find(clients, self._settings, wanted)
+        if not found and operation is not None and operation.is_recent(self._now()):
+            names = [(zone, each) for zone in operation.zones for each in instance_names(wanted)]
+            found = [
+                each
+                for each in instances.named(clients, self._settings.project, names)
+                if _is_of(each, wanted)
+            ]
+        return found, operation
 
     def _of_burst(self, clients: GoogleClients, wanted: WantedBurst) -> list[ListedInstance]:
         labels = {LABEL_BURST: wanted.label, LABEL_OWNER: wanted.installation}

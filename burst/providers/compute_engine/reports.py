@@ -30,8 +30,12 @@ class BulkOperation(NamedTuple):
     """Code and message of each error: then all that came is deleted again."""
     begun: float = 0.0
     """When it began."""
-    created: int = 0
-    """How many instances it has made so far, which a listing may lack."""
+    zones: tuple[str, ...] = ()
+    """Where it makes instances."""
+
+    def is_recent(self, now: float) -> bool:
+        """Return whether a listing may lack what it has made."""
+        return not self.is_done or now - self.ended < LISTING_LAG
 
 
 def report(
@@ -47,7 +51,7 @@ def report(
         if operation is None or operation.is_done:
             return ResourceReport(key, ResourcePhase.ABSENT, "", *owner, nodes=0)
         reason, coming = "they are being made", ResourcePhase.COMING
-        return ResourceReport(key, coming, reason, *owner, operation.begun, operation.created)
+        return ResourceReport(key, coming, reason, *owner, operation.begun, nodes=0)
     phase, reason = _phase(key.nodes, found, operation, now)
     return _report(key, found, phase, reason, owner)
 
@@ -90,7 +94,6 @@ def _phase(
         return ResourcePhase.BROKEN, "; ".join(": ".join(each) for each in operation.problems)
     if lost := [each for each in found if each.is_going or each.has_ended]:
         return ResourcePhase.BROKEN, ", ".join(f"{each.name} is {each.status}" for each in lost)
-    is_complete = operation is not None and operation.is_done and now - operation.ended >= LISTING_LAG
-    if len(found) < nodes and is_complete:
+    if len(found) < nodes and operation is not None and not operation.is_recent(now):
         return ResourcePhase.BROKEN, f"{len(found)} of {nodes} instances are left"
     return ResourcePhase.COMING, f"{running} of {nodes} instances run"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from burst.errors import ProviderError, RetryLater
-from burst.providers.google.api_errors import ABSENT, translated
+from burst.providers.google.api_errors import ABSENT, or_absent, translated
 from burst.providers.google.credentials import TIMEOUT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from burst.providers.google.credentials import GoogleClients
 
@@ -71,11 +71,23 @@ def listed(clients: GoogleClients, project: str, region: str, wanted: str) -> Se
             continue
         if each.warning.code == _UNREACHABLE:
             raise RetryLater(f"{project}/{region}: zone {zone} is not reached: what is there is not known")
-        found += [
-            ListedInstance(one.name, zone, one.status, seconds(one.creation_timestamp), dict(one.labels))
-            for one in each.instances
-        ]
+        found += [_read(one, zone) for one in each.instances]
     return found
+
+
+def named(clients: GoogleClients, project: str, names: Iterable[tuple[str, str]]) -> Iterator[ListedInstance]:
+    """Yield the instances that have these zones and names: no listing is needed for them."""
+    service = clients.compute("Instances")
+    for zone, name in names:
+        request = {"project": project, "zone": zone, "instance": name}
+        found = or_absent(lambda: service.get(request=request, retry=None, timeout=TIMEOUT))  # noqa: B023
+        if found is not None:
+            yield _read(found, zone)
+
+
+def _read(found: Any, zone: str) -> ListedInstance:
+    created = seconds(found.creation_timestamp)
+    return ListedInstance(found.name, zone, found.status, created, dict(found.labels))
 
 
 def delete(

@@ -12,7 +12,7 @@ from burst.lifecycle.records import ResourcePhase
 from burst.planning import money
 from burst.providers.compute_engine.bulk_insert import instance_names
 from burst.rehearsal.cloud import CloudFault
-from burst.rehearsal.compute_engine import BULK_INSERT, DELETE
+from burst.rehearsal.compute_engine import BULK_INSERT, DELETE, MAX_ORDER_SECONDS
 from burst.rehearsal.compute_instances import LIST_ALL
 from tests.burst.providers.google.rigs import PRICE, SPOT_PRICE, START, ComputeEngineRig, burst
 
@@ -124,17 +124,25 @@ def test_an_order_that_no_listing_has_yet_is_served_once(engine: ComputeEngineRi
     assert engine.get(burst()).phase is READY
 
 
-def test_a_burst_that_is_being_made_is_not_absent_though_nothing_is_listed(engine: ComputeEngineRig) -> None:
-    """Who deletes it now has to come again."""
+def test_what_no_listing_has_yet_is_found_and_deleted_by_its_name(engine: ComputeEngineRig) -> None:
     engine.cloud.lag = 60.0
     engine.create(burst())
     status = engine.get(burst())
     assert (status.phase, status.nodes, status.since) == (COMING, 2, START)
     engine.delete(burst())
-    engine.wait(70.0)
-    engine.delete(burst())
-    engine.wait()
+    assert engine.get(burst()).phase is GOING
+    engine.wait(61.0)
     assert names(engine) == []
+
+
+def test_an_order_that_has_made_nothing_yet_may_still_do_so(engine: ComputeEngineRig) -> None:
+    engine.cloud.order(BULK_INSERT, CloudFault.NO_CAPACITY)
+    engine.create(burst())
+    status = engine.get(burst())
+    assert (status.phase, status.reason, status.nodes) == (COMING, "they are being made", 0)
+    engine.delete(burst())
+    engine.wait(MAX_ORDER_SECONDS)
+    assert engine.get(burst()).phase is ABSENT
 
 
 def test_what_is_there_and_since_when_is_what_the_listing_has(engine: ComputeEngineRig) -> None:
@@ -159,13 +167,13 @@ def test_a_stock_out_names_its_reason(engine: ComputeEngineRig) -> None:
 def test_of_a_stock_out_in_part_nothing_is_left_and_what_came_was_billed(engine: ComputeEngineRig) -> None:
     engine.cloud.order(BULK_INSERT, CloudFault.PART)
     engine.create(burst(nodes=4))
-    engine.wait(60.0)
+    engine.wait(20.0)
     assert engine.get(burst(nodes=4)).nodes == 2
     engine.wait()
     assert names(engine) == []
     with pytest.raises(NoCapacity, match="Requested minimum count of 4 VMs could not be created"):
         engine.create(burst(nodes=4))
-    assert engine.cloud.bill() == money.cost(PRICE, 2, engine.cloud.coming)
+    assert engine.cloud.bill() == 2 * money.cost(PRICE, 1, MAX_ORDER_SECONDS)
 
 
 def test_more_than_a_region_has_is_a_stock_out(engine: ComputeEngineRig) -> None:
