@@ -146,19 +146,19 @@ class ComputeEngineProvider:
     ) -> tuple[Sequence[ListedInstance], BulkOperation | None]:
         """Return a burst's instances, and what makes them unless all run.
 
-        Where no listing has any of them yet, each is asked for by its name.
+        Where no listing has any of them yet, and where an order has failed that deletes what came, each is
+        asked for by its name.
         """
-        found = self._of_burst(clients, wanted)
+        found: Sequence[ListedInstance] = self._of_burst(clients, wanted)
         if sum(each.is_running for each in found) >= wanted.nodes:
             return found, None
         operation = operations.find(clients, self._settings, wanted)
-        if not found and operation is not None and operation.is_recent(self._now()):
+        names: list[tuple[str, str]] = []
+        if operation is not None and (operation.problems if found else operation.is_recent(self._now())):
             names = [(zone, each) for zone in operation.zones for each in instance_names(wanted)]
-            found = [
-                each
-                for each in instances.named(clients, self._settings.project, names)
-                if _is_of(each, wanted)
-            ]
+        if names:
+            named = instances.named(clients, self._settings.project, names)
+            found = [each for each in named if _is_of(each, wanted)]
         return found, operation
 
     def _of_burst(self, clients: GoogleClients, wanted: WantedBurst) -> list[ListedInstance]:

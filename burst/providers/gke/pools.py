@@ -66,6 +66,8 @@ class GkeNodePools:
         with self._account.visit(self._where) as clients:
             pool = self._pool(clients, wanted)
             machines = self._machines(clients, _labels(wanted))
+            if pool is None:
+                machines = self._still_there(clients, machines)
         return reports.report(wanted, pool, machines)
 
     def delete(self, wanted: WantedBurst) -> None:
@@ -135,8 +137,16 @@ class GkeNodePools:
         wanted = instances.with_labels({**labels, LABEL_CLUSTER: cluster_label(self._settings)})
         return instances.listed(clients, self._settings.project, self._settings.region, wanted)
 
+    def _still_there(
+        self, clients: GoogleClients, machines: Iterable[ListedInstance]
+    ) -> list[ListedInstance]:
+        """Return those machines of a pool that is gone which are there: a listing may be older than that."""
+        names = [(each.zone, each.name) for each in machines]
+        return list(instances.named(clients, self._settings.project, names))
+
     def _delete_left(self, clients: GoogleClients, wanted: WantedBurst) -> None:
-        left = [each for each in self._machines(clients, _labels(wanted)) if not each.is_going]
+        found = self._still_there(clients, self._machines(clients, _labels(wanted)))
+        left = [each for each in found if not each.is_going]
         errors = instances.delete(clients, self._settings.project, left, self._where)
         if errors:
             raise errors[0]

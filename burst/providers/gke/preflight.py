@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PERMISSIONS = (
     "compute.instances.delete",
+    "compute.instances.get",
     "compute.instances.list",
     "compute.machineTypes.get",
     "compute.regions.get",

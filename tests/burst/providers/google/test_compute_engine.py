@@ -176,6 +176,18 @@ def test_of_a_stock_out_in_part_nothing_is_left_and_what_came_was_billed(engine:
     assert engine.cloud.bill() == 2 * money.cost(PRICE, 1, MAX_ORDER_SECONDS)
 
 
+def test_what_an_order_deletes_again_is_not_left_though_a_listing_has_it(engine: ComputeEngineRig) -> None:
+    engine.cloud.lag = 60.0
+    engine.cloud.order(BULK_INSERT, CloudFault.PART)
+    engine.create(burst(nodes=4))
+    engine.wait(80.0)
+    status = engine.get(burst(nodes=4))
+    assert (status.phase, status.nodes) == (ABSENT, 0)
+    assert [each.nodes for each in engine.provider.owned("here")] == [2]
+    engine.wait()
+    assert list(engine.provider.owned("here")) == []
+
+
 def test_more_than_a_region_has_is_a_stock_out(engine: ComputeEngineRig) -> None:
     engine.cloud.capacity = {engine.machine: 3}
     engine.create(burst())

@@ -286,6 +286,21 @@ def test_machines_that_outlive_their_pool_are_deleted_by_themselves(gke: GkeRig)
     assert gke.cloud.there() == []
 
 
+def test_machines_that_only_an_old_listing_has_are_not_left(gke: GkeRig) -> None:
+    """A deletion is not begun again and again for them."""
+    create(gke)
+    gke.wait()
+    gke.cloud.lag = 60.0
+    gke.pools.delete(burst())
+    gke.wait(61.0)
+    assert gke.pools.get(burst()).phase is ABSENT
+    assert [each.nodes for each in gke.pools.owned("here")] == [2]
+    gke.pools.delete(burst())
+    assert "compute.instances.delete" not in gke.cloud.calls
+    gke.wait(60.0)
+    assert list(gke.pools.owned("here")) == []
+
+
 def test_nodes_end_by_themselves_when_the_burst_should(gke: GkeRig) -> None:
     create(gke, burst(seconds=600.0))
     gke.wait(601.0)
