@@ -402,9 +402,12 @@ def _show_details(found: dict[str, Any]) -> None:
 
     from broker_config.formats import jobid
     from burst.cli import rows
+    from burst.planning import money
 
     row = rows.shown(found)
-    show_fields({key: row[key] for key in (*rows.BURST_COLUMNS, "machine", "location")})
+    row["cost_so_far"] = money.rounded(money.amount(row["cost_so_far"]))
+    shown = (*rows.BURST_COLUMNS, "machine", "location", "nodes_there", "cost_so_far")
+    show_fields({key: row[key] for key in shown})
     show(found["resources"], ("kind", "name", "nodes"), "table", "no resources")
     jobs = [{**each, "job": jobid.f58(each["id"])} for each in found["jobs"]]
     show(jobs, ("job", "user", "outcome"), "table", "no jobs")

@@ -9,8 +9,9 @@ from burst.advance.context import called
 from burst.cli import rows
 from burst.cli.errors import ClusterUnknown, PlanChanged, ProviderUnknown, ServiceSweeps
 from burst.clusters import policy
+from burst.costs.running import RunningBurst
 from burst.errors import LeaseLost
-from burst.ledger import bursts, jobs, journal, lease, reservations, resources
+from burst.ledger import bursts, jobs, journal, lease, node_counts, reservations, resources
 from burst.lifecycle.records import label_of
 from burst.lifecycle.states import BurstState
 from burst.planning import money
@@ -76,7 +77,8 @@ async def details(workplace: Workplace, label: str) -> dict[str, Any]:
         found = await bursts.by_label(connection, label)
         row = await _row(connection, found, now)
         made = await resources.of_burst(connection, found.id)
-        return rows.details(row, made, await journal.of_burst(connection, found.id))
+        there = RunningBurst(found, made, await node_counts.of_burst(connection, found.id))
+        return rows.details(row, there, await journal.of_burst(connection, found.id), now)
 
     return await workplace.ledger.read(work)
 

@@ -13,8 +13,9 @@ from minicluster.cli.tables import age
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from burst.costs.running import RunningBurst
     from burst.ledger.journal import JournalEntry
-    from burst.lifecycle.records import AssignedJob, BurstRecord, ResourceRecord
+    from burst.lifecycle.records import AssignedJob, BurstRecord
     from burst.planner import ClusterPlan
 
 BURST_COLUMNS = (
@@ -107,9 +108,10 @@ def shown_left_out(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def details(
-    row: Mapping[str, Any], resources: Sequence[ResourceRecord], journal: Sequence[JournalEntry]
+    row: Mapping[str, Any], running: RunningBurst, journal: Sequence[JournalEntry], now: float
 ) -> dict[str, Any]:
     """Return all that is known of a burst."""
+    counts = running.counts
     made = [
         {
             "kind": each.key.kind,
@@ -119,7 +121,14 @@ def details(
             "made_at": each.made_at,
             "gone_at": each.gone_at,
         }
-        for each in resources
+        for each in running.resources
     ]
     lines = [{"at": each.at, "text": each.text} for each in journal]
-    return {**row, "resources": made, "journal": lines}
+    return {
+        **row,
+        "nodes_there": counts[-1].nodes if counts else 0,
+        "cost_so_far": row["cost"] if row["is_final"] else money.encode(running.cost(now)),
+        "resources": made,
+        "node_counts": [each._asdict() for each in counts],
+        "journal": lines,
+    }

@@ -137,6 +137,17 @@ def test_a_list_has_alarms_behind_it(burst: Burst, spent: float) -> None:
     assert "is not deleted after 120 minutes, and costs 6.00 EUR an hour" in answer.err
 
 
+def test_what_one_has_cost_so_far_is_shown(burst: Burst, spent: float) -> None:
+    del spent
+    lines = [" ".join(line.split()) for line in burst("show", "0000000003").out.splitlines()]
+    assert "nodes there: 4" in lines
+    assert "cost so far: 17.41" in lines
+    assert "cost: <= 9.00" in lines
+    found = json.loads(burst("show", "0000000002", "--output", "json").out)
+    assert (found["nodes_there"], found["cost_so_far"]) == (0, "6.00")
+    assert [each["nodes"] for each in found["node_counts"]] == [4, 0]
+
+
 def test_a_report_is_a_page_or_json(burst: Burst, spent: float, tmp_path: Path) -> None:
     del spent
     page, facts = tmp_path / "burst.html", tmp_path / "burst.json"
