@@ -14,6 +14,7 @@ from burst.errors import StandInRefused
 from burst.leads.restartable_jobs import RestartableSlotJobs
 from minicluster.instance.errors import InstanceError, RequestRefused
 from minicluster.instance.records import JobState
+from minicluster.instance.stand_ins import BYPASS, STAND_IN, stood_in_for
 from minicluster.save_restore.errors import JobRefused
 from minicluster.save_restore.losses import FailedJob
 from minicluster.save_restore.restarts import RESTART, Waiting, original
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 
     JSON = dict[str, Any]
 
-BYPASS = "alloc-bypass"
-STAND_IN = "stand_in"
-"""Attribute (`attributes.user.minicluster.stand_in`) of a stand-in: the label of its burst."""
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 FLAG_SECONDS = 10.0
 """How long the first events of a job that was submitted may take to be there."""
@@ -177,10 +175,3 @@ def stand_in(spec: JSON, label: str, command: list[str], lead: Node) -> JSON:
     marked = {**(ours if isinstance(ours, dict) else {}), STAND_IN: label}
     set_at(found, ("attributes", "user", "minicluster"), marked)
     return found
-
-
-def stood_in_for(spec: Mapping[str, Any]) -> str:
-    """Return the label of the burst for which a job stands in; empty: it is an ordinary one."""
-    ours = user_of(spec).get("minicluster")
-    label = ours.get(STAND_IN) if isinstance(ours, dict) else None
-    return label if isinstance(label, str) else ""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from broker_config.formats.jobid import f58
 from burst.errors import LeadAway, SpoolRefused
 from burst.leads.instance_lead import instance_id
-from burst.leads.stand_in_jobs import StandInJobs, stood_in_for
+from burst.leads.stand_in_jobs import StandInJobs
 from minicluster.instance.errors import JobNotFound, RequestRefused
 from minicluster.instance.records import JobFilter, JobState
+from minicluster.instance.stand_ins import stood_in_for
 from minicluster.save_restore.losses import Loss, restart_lost
 from minicluster.save_restore.restarts import copy_in, original
 from minicluster.stand_in import topics

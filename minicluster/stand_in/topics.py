@@ -37,6 +37,8 @@ import sys
 sys.path.insert(0, sys.argv.pop(1))
 from minicluster.stand_in.program import main
 sys.exit(main(sys.argv[1:]))"""
+OPTIONS = ("-I", "-X", "utf8", "-c", _CODE)
+"""Of the Python that runs a stand-in: with them its program is known."""
 
 
 def answer(attribute: Callable[[str], str], topic: str, payload: JSON) -> JSON:
@@ -65,7 +67,7 @@ def answer(attribute: Callable[[str], str], topic: str, payload: JSON) -> JSON:
 def program() -> list[str]:
     """Return the command of a stand-in without arguments: it runs from where this does, a zip or a folder."""
     root = str(Path(__file__).absolute().parents[2])
-    return [sys.executable, "-I", "-X", "utf8", "-c", _CODE, root]
+    return [sys.executable, *OPTIONS, root]
 
 
 def _decoded(text: str) -> bytes:

@@ -3,6 +3,9 @@
 A job that the submit itself has noted needs no proof. Any other one that bears a mark is examined in full:
 its row has to be without a job, and its seal has to fit its jobspec. Of several jobs with one mark the first
 is the request's; the others are restarts of it, or nobody's.
+
+A restart that stands in for a job elsewhere has another program, which only prints what it is given: its seal
+has to fit the jobspec of the request's own job.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker_config.formats.job_states import JobResult
 from broker_config.formats.jobspec import dependencies_of
+from minicluster.instance.stand_ins import prints_alone
 from restful.clusters.projection import Owned
 from restful.jobs import seal
 from restful.store.request_keys import PENDING
@@ -142,9 +146,11 @@ class Ownership:
         if claim is Claim.KNOWN:
             return Owned(row.user, row.id)
         spec = await jobspec_of(candidate.id)
+        own = row.job if claim is Claim.RESTART and prints_alone(spec) else None
+        sealed = spec if own is None else await jobspec_of(own)
         mark = seal.read(candidate.attributes)
         if mark is None or not self._seal.proves(
-            mark, spec, seal.SealedRequest(self._instance, row.user, row.id)
+            mark, sealed, seal.SealedRequest(self._instance, row.user, row.id)
         ):
             return self._default
         if claim is Claim.FIRST:

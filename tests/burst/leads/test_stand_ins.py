@@ -16,11 +16,12 @@ import pytest
 from broker_config.formats.jobid import f58
 from burst.errors import LeadAway, SpoolRefused, StandInRefused
 from burst.leads import stand_in_jobs
-from burst.leads.stand_in_jobs import StandInJobs, stood_in_for
+from burst.leads.stand_in_jobs import StandInJobs
 from burst.leads.stand_ins import StandIns
 from burst.lifecycle.isolation import StandIn
 from minicluster.instance.connection import connect
 from minicluster.instance.records import JobFilter, JobRequest, JobResult, JobState
+from minicluster.instance.stand_ins import prints_alone, stood_in_for
 from tests.conformance.laboratory import eventually
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def test_it_has_its_jobs_name_queue_urgency_and_attributes(instance: Instance, m
         "minicluster": {"restart_of": job, "stand_in": "aaaaaaaaa2"},
     }
     assert "burstable" not in spec["attributes"]["system"]
-    assert stood_in_for(spec) == "aaaaaaaaa2"
+    assert (stood_in_for(spec), prints_alone(spec)) == ("aaaaaaaaa2", True)
 
 
 def test_it_runs_on_a_full_lead_and_takes_nothing(instance: Instance, owner: Instance, marks: Path) -> None:

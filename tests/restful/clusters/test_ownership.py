@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minicluster.instance.records import JobResult, JobState
+from minicluster.stand_in.topics import OPTIONS
 from restful.clusters.ownership import Claim, ClaimedJob, Ownership, Rows, Submits, claimed, waits_for
 from restful.clusters.projection import Owned
 from restful.jobs import seal
@@ -64,6 +65,14 @@ def test_its_own_claim_counts_only_while_it_submits() -> None:
 SEAL = Seal(b"k" * 32)
 CLUSTER = ClusterRow("C", "mc", "", "", "shared", "", "I", "", 0.0)
 SPEC: dict[str, Any] = {"resources": [], "tasks": [], "attributes": {"system": {}}}
+OTHER = {**SPEC, "tasks": [1]}
+STAND_IN = {
+    "resources": [],
+    "tasks": [{"command": ["/usr/bin/python3", *OPTIONS, "/zip", "/spool", "/home"]}],
+    "attributes": {"system": {"alloc-bypass": {}}, "user": {"minicluster": {"stand_in": "aaaaaaaaaa"}}},
+}
+TAKES_CORES = {**STAND_IN, "attributes": {**STAND_IN["attributes"], "system": {}}}
+PRINTS_MORE = {**STAND_IN, "tasks": [{"command": ["/usr/bin/python3", "-I", "evil.py"]}]}
 WAITS = {**SPEC, "attributes": {"system": {"dependencies": [{"scheme": "afternotok", "value": "7"}]}}}
 
 
@@ -73,8 +82,8 @@ def owner(spec: Mapping[str, Any], claim: Claim, *records: JobRecord, row: Reque
     if claim is Claim.RESTART:
         attributes[seal.OURS][seal.RESTART_OF] = 7
 
-    async def jobspec_of(_: int) -> Mapping[str, Any]:
-        return spec
+    async def jobspec_of(job: int) -> Mapping[str, Any]:
+        return spec if job == 8 else OTHER if row.job == 5 else SPEC
 
     ownership = Ownership(CLUSTER, "", SEAL)
     rows = Rows({"R": row}, {"R": list(records)})
@@ -82,7 +91,6 @@ def owner(spec: Mapping[str, Any], claim: Claim, *records: JobRecord, row: Reque
     return asyncio.run(ownership.owned(candidate, rows, jobspec_of, claim))
 
 
-OTHER = {**SPEC, "tasks": [1]}
 OWNERS: dict[str, tuple[Owned, Owned]] = {
     "the seal fits": (owner(SPEC, Claim.FIRST), Owned("alice", "R")),
     "the seal does not fit": (owner(OTHER, Claim.FIRST), Owned()),
@@ -91,6 +99,14 @@ OWNERS: dict[str, tuple[Owned, Owned]] = {
     "a restart that waits": (owner(WAITS, Claim.RESTART, RUNNING), Owned("alice", "R", 7)),
     "a restart beside it": (owner(SPEC, Claim.RESTART, RUNNING), Owned()),
     "a restart of another program": (owner(OTHER, Claim.RESTART, FAILED), Owned()),
+    "a stand-in": (owner(STAND_IN, Claim.RESTART, FAILED, row=DONE_ROW), Owned("alice", "R", 7)),
+    "a stand-in of another job": (
+        owner(STAND_IN, Claim.RESTART, FAILED, row=replace(DONE_ROW, job=5)),
+        Owned(),
+    ),
+    "a stand-in that takes cores": (owner(TAKES_CORES, Claim.RESTART, FAILED, row=DONE_ROW), Owned()),
+    "a stand-in of another program": (owner(PRINTS_MORE, Claim.RESTART, FAILED, row=DONE_ROW), Owned()),
+    "a stand-in that is no restart": (owner(STAND_IN, Claim.FIRST, row=DONE_ROW), Owned()),
 }
 
 

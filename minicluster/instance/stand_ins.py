@@ -1,0 +1,29 @@
+"""How a job is known that stands in for one which runs elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from broker_config.formats.jobspec import command_of, system_of, user_of
+from minicluster.stand_in.topics import OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+STAND_IN = "stand_in"
+"""Attribute (`attributes.user.minicluster.stand_in`) of a stand-in: the label of its burst."""
+BYPASS = "alloc-bypass"
+
+
+def stood_in_for(spec: Mapping[str, Any]) -> str:
+    """Return the label of the burst for which a job stands in; empty: it is an ordinary one."""
+    ours = user_of(spec).get("minicluster")
+    label = ours.get(STAND_IN) if isinstance(ours, dict) else None
+    return label if isinstance(label, str) else ""
+
+
+def prints_alone(spec: Mapping[str, Any]) -> bool:
+    """Return whether a job is a stand-in that takes no resources, and has the program of one."""
+    command = command_of(spec)
+    has_program = tuple(command[1 : 1 + len(OPTIONS)]) == OPTIONS
+    return has_program and BYPASS in system_of(spec) and bool(stood_in_for(spec))
