@@ -113,7 +113,6 @@ PURPOSES: Mapping[str, Purpose] = {
                     "helper.stand-in-write",
                     "helper.stand-in-end",
                     "helper.stand-in-clear",
-                    "minicluster-jobs.attributes",
                     # Nodes: read, drain and undrain.
                     "resource.status",
                     "resource.sched-status",

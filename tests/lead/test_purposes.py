@@ -11,6 +11,7 @@ import minicluster.instance
 from metrics_api.lead.routes import QueueRoutes
 from minicluster.lead_server.purposes import BURST, CURVE_CERTIFICATE, INSTANCE, JOBS, METRICS, PURPOSES
 from minicluster.lead_server.routes import Audience
+from minicluster.stand_in.topics import TOPICS
 from restful.clusters import instance_calls
 
 ROOM = Path(minicluster.instance.__file__).parent
@@ -103,10 +104,12 @@ def test_those_for_metrics_are_good_for_the_paths_of_metrics() -> None:
 
 
 def test_those_for_bursts_are_good_for_less_than_those_for_jobs_and_the_certificate() -> None:
-    """What bursting calls is compared with them in tests/burst/leads."""
+    """What bursting calls is compared with them in tests/burst/leads. It alone writes spools of stand-ins."""
     found = PURPOSES[BURST]
     assert found.paths == {INSTANCE, CURVE_CERTIFICATE}
-    assert found.topics < OF_JOBS.topics
+    assert found.topics - {*TOPICS} < OF_JOBS.topics
+    assert found.topics >= {*TOPICS}
+    assert OF_JOBS.topics.isdisjoint(TOPICS)
     assert found.attributes < OF_JOBS.attributes
     refusal = "a token for burst is not good for job-manager.raiseall"
     assert found.refusal("job-manager.raiseall", {}) == refusal

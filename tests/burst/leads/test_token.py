@@ -9,6 +9,7 @@ import pytest
 
 from burst.clusters.connections import LeadConnections
 from burst.clusters.records import BurstingCluster
+from burst.leads.stand_ins import StandIns
 from minicluster.instance.errors import RequestRefused
 from minicluster.instance.records import JobFilter, JobRequest, JobState
 from minicluster.lead_server.purposes import BURST, PURPOSES, Purpose
@@ -42,6 +43,17 @@ def submit(instance: Instance, *command: str, **wishes: Any) -> int:
     return instance.jobs.submit(request)
 
 
+async def stand_in(stand_ins: StandIns, label: str, job: int) -> None:
+    """Let a job run elsewhere, to its end."""
+    await stand_ins.stand_in(label, job)
+    assert await stand_ins.write(label, "stdout", 0, b"x") == 1
+    await stand_ins.finish(label, 0, "", "")
+    found = await stand_ins.standing(label)
+    while found is None or not found.is_over:
+        await asyncio.sleep(0.05)
+        found = await stand_ins.standing(label)
+
+
 def test_it_may_call_what_bursting_calls_and_nothing_else(
     laboratory: Laboratory, asked: set[str], instance: Instance
 ) -> None:
@@ -53,6 +65,7 @@ def test_it_may_call_what_bursting_calls_and_nothing_else(
     lead, label = connections.lead("u"), "tokentoken"
     job = submit(instance, "sleep", "60", exclusive=True, duration=90.0, system={"burstable": True})
     waits = submit(instance, "true", dependencies=(f"afterok:{job}",))
+    elsewhere = submit(instance, "true")
     asked.clear()
 
     async def live() -> None:
@@ -70,6 +83,7 @@ def test_it_may_call_what_bursting_calls_and_nothing_else(
         await lead.restart([job])
         await lead.close("burst-0", 1, "minicluster: burst tokentoken")
         await lead.probe("burst-0", f"{label}-2", [0])
+        await stand_in(StandIns(connections.opened("u").instance), label, elsewhere)
 
     asyncio.run(live())
     connections.close()
