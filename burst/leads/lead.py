@@ -66,8 +66,9 @@ class StandInLead(Protocol):
     async def finish(self, label: str, status: int, digest: str, note: str) -> None:
         """Let the stand-in end: with the wait status of the job elsewhere, once it has delivered all.
 
-        `digest` is the SHA-256 of the results in hex (empty: there are none). `note` is said on its stderr.
-        Raises SpoolRefused.
+        Returns once it has ended; LeadAway: it takes longer. One whose original has not made room yet is
+        withdrawn, and the job is as it was. `digest` is the SHA-256 of the results in hex (empty: there are
+        none). `note` is written to its stderr. Raises SpoolRefused.
         """
 
     async def jobspec(self, job: int) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from broker_config.formats.jobid import f58
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from minicluster.instance.port import Instance
 
 T = TypeVar("T")
+DELIVERY_SECONDS = 10.0
+"""How long one call waits until a stand-in has delivered all: after it the call is to be repeated."""
+_POLL_SECONDS = 0.1
 
 
 class StandIns:
@@ -62,9 +66,9 @@ class StandIns:
         return await _asked(self._write, label, stream, offset, data)
 
     async def finish(self, label: str, status: int, digest: str, note: str) -> None:
-        """Let the stand-in end."""
+        """Let the stand-in end; return once it has. One whose original is still there is withdrawn."""
         request = {"label": label, "status": status, "digest": digest, "note": note}
-        await _asked(self._jobs.spool, topics.END, request)
+        await _asked(self._finish, label, request)
 
     async def jobspec(self, job: int) -> Mapping[str, Any]:
         """Return a job's jobspec as it was submitted."""
@@ -121,6 +125,21 @@ class StandIns:
             if received < offset + begin + len(piece):
                 break
         return received
+
+    def _finish(self, label: str, request: dict[str, Any]) -> None:
+        self._jobs.spool(topics.END, request)
+        end = time.monotonic() + DELIVERY_SECONDS
+        while True:
+            found = self._jobs.find(label)
+            if found is not None and found.waits:
+                with contextlib.suppress(JobInactive):
+                    self._instance.jobs.cancel(found.job.id, f"burst {label} came to nothing")
+            standing = self._standing(label)
+            if standing is None or standing.is_over:
+                return
+            if time.monotonic() > end:
+                raise LeadAway(f"the stand-in {f58(standing.job)} of burst {label} has not delivered all yet")
+            time.sleep(_POLL_SECONDS)
 
     def _begin_anew(self, standing: int, job: int, reason: str) -> str:
         outcome = restart(_Originals(self._instance, self._home, standing, job), [standing], reason)

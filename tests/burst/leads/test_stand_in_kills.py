@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from burst.leads.lead import StandIn
 from burst.leads.stand_ins import StandIns
+from minicluster.instance.errors import RequestRefused
 from minicluster.instance.links.shared import SharedLinks
 from minicluster.instance.records import JobFilter, JobRequest, JobState
 from tests.conformance.laboratory import eventually
@@ -151,5 +153,6 @@ def _kill(instance: Instance, job: int) -> bool:
     """Kill a job once its tasks run; return whether it has ended."""
     state = instance.jobs.get(job).state
     if state is JobState.RUN:
-        instance.links.rpc("job-manager.kill", {"id": job, "signum": signal.SIGKILL})
+        with contextlib.suppress(RequestRefused):  # it has ended meanwhile
+            instance.links.rpc("job-manager.kill", {"id": job, "signum": signal.SIGKILL})
     return state is JobState.INACTIVE

@@ -216,6 +216,51 @@ def test_one_that_is_killed_gets_a_successor_which_prints_from_the_start(
     assert not marks.exists()
 
 
+def test_when_its_end_was_written_it_has_delivered_all_also_if_it_is_killed_then(
+    instance: Instance, owner: Instance, marks: Path
+) -> None:
+    """Its program stands still until it is killed; the successor delivers, and its spool is empty then."""
+    job, label, lead = submit(instance, marks), "aaaaaaaac1", StandIns(instance)
+    found = taken(instance, label, job)
+    run(lead.write(label, "stdout", 0, b"all of it\n"))
+    eventually(lambda: printed(owner, found.job)["stdout"], "it prints")
+    owner.jobs.kill(found.job, signal.SIGSTOP)
+
+    async def killed_meanwhile() -> None:
+        finishing = asyncio.create_task(lead.finish(label, 0, "", ""))
+        await asyncio.sleep(0)
+        await asyncio.to_thread(owner.jobs.kill, found.job, signal.SIGKILL)
+        await finishing
+
+    run(killed_meanwhile())
+    ended = standing(instance, label)
+    assert (ended.is_over, ended.is_canceled, ended.received) == (True, False, {})
+    assert ended.job != found.job
+    assert printed(owner, ended.job)["stdout"] == b"all of it\n"
+    assert instance.jobs.wait(ended.job, 20).returncode == 0
+
+
+def test_a_burst_that_came_to_nothing_leaves_the_job_as_it_was(
+    instance: Instance, marks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its service ended before the job was canceled."""
+    job, label, lead = submit(instance, marks), "aaaaaaaac2", StandIns(instance)
+    before = StandInJobs.close_in
+
+    def ends(jobs: StandInJobs, moved: Any) -> None:
+        before(jobs, moved)
+        raise ConnectionResetError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(StandInJobs, "close_in", ends)
+        with pytest.raises(ConnectionResetError):
+            run(lead.stand_in(label, job))
+    run(lead.finish(label, 1 << 8, "", "its provider has no room"))
+    eventually(lambda: active(instance) == [job], "its stand-in is gone")
+    found = standing(instance, label)
+    assert (found.is_running, found.is_over) == (False, True)
+
+
 def test_a_cancel_here_is_seen(instance: Instance, marks: Path) -> None:
     job, label, lead = submit(instance, marks), "aaaaaaaaa7", StandIns(instance)
     found = taken(instance, label, job)
