@@ -131,7 +131,8 @@ def draining(life: Life) -> Iterator[BurstStep]:
         ended = there is not None and there.is_over and there.status and not there.is_canceled
         status = there.status if there is not None and ended else FAILED_STATUS
         yield steps.Finish(job.job, status, note=f"{life.burst.reason}: burst {life.burst.label} is over")
-    reason = f"its job did not end in {limit(life)}" if life.is_late else ""
+    runs_on = life.is_late and there is not None and not there.is_over
+    reason = f"its job did not end in {limit(life)}" if runs_on else ""
     yield steps.Enter(BurstState.DELETING, reason=reason)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.burst.proofs import budget, one_machine, plans, service_kills, wrong_partners
+from tests.burst.proofs import budget, isolated, one_machine, plans, service_kills, wrong_partners
 from tests.burst.proofs.burst_machine import burst_machine
 from tests.burst.proofs.facts import Facts
 from tests.database.urls import url
@@ -41,6 +41,14 @@ def test_services_that_are_killed_leave_nothing_and_lose_no_job() -> None:
     facts = Facts("service kills")
     with burst_machine() as there:
         service_kills.prove(there, facts, kills=3)
+    assert facts.broken == []
+
+
+def test_a_job_that_leaves_comes_back_whole() -> None:
+    """Its output, its exit code and its results; it ran once, in an instance of its own."""
+    facts = Facts("isolated")
+    with burst_machine() as there:
+        isolated.prove(there, facts, size=20_000, kills=False)
     assert facts.broken == []
 
 
