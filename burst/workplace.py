@@ -174,6 +174,7 @@ async def _composed(parts: WorkplaceParts, ledger: BurstLedger, connections: Lea
         timeouts,
         is_ending,
         observers.left,
+        stand_ins=connections.stand_ins,
         remote=remotes.of,
     )
     hooks = plan_hooks.loaded(parts.settings)
