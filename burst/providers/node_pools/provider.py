@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from burst.errors import ProviderError
+from burst.errors import ProviderError, RetryLater
 from burst.providers.node_pools.pools import pool_key
+from burst.providers.provider import IsolatingProvider
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from burst.planning.records import Offer
     from burst.providers.node_pools.pools import NodePools
     from burst.providers.provider import BurstProvider, WantedBurst
+    from minicluster.instance.port import Instance
 
 
 class NodePoolProvider:
@@ -66,6 +68,18 @@ class NodePoolProvider:
     def tunnel_problems(self) -> Iterable[str]:
         """Return what is wrong besides where brokers reach their lead by a tunnel."""
         return _in_words(self._pods.tunnel_problems)
+
+    def instance(self, wanted: WantedBurst) -> Instance:
+        """Connect to the instance of an isolated burst. Raises RetryLater while none answers."""
+        if isinstance(self._pods, IsolatingProvider):
+            return self._pods.instance(wanted)
+        raise RetryLater(f"pods of {self.name} are no instances for single jobs")
+
+    def isolation_problems(self) -> Iterable[str]:
+        """Return what is wrong besides where bursts are isolated."""
+        if isinstance(self._pods, IsolatingProvider):
+            return _in_words(self._pods.isolation_problems)
+        return [f"pods of {self.name} are no instances for single jobs"]
 
     def owned(self, installation: str) -> Iterable[ResourceReport]:
         """List all pools and all pods of an installation."""

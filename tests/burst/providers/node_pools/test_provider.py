@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from burst.errors import AccessDenied
+from burst.errors import AccessDenied, RetryLater
 from burst.lifecycle.records import ResourceKey, ResourcePhase, ResourceReport
 from burst.planning.records import NodeShape, Offer
 from burst.providers.memory import Fault, MemoryCloud, MemoryProvider
@@ -129,3 +129,27 @@ def test_problems_of_both_sides_are_found(both: Both) -> None:
     assert both.provider.problems() == ["there is no cluster far"]
     both.pools.wrong = AccessDenied("the credentials have expired")
     assert both.provider.problems() == ["the credentials have expired"]
+
+
+class IsolatingPods(RehearsedPods):
+    """Pods that are an instance of their own."""
+
+    def instance(self, wanted: WantedBurst) -> str:
+        return f"the instance of {wanted.label}"
+
+    def isolation_problems(self) -> Sequence[str]:
+        return ["the credentials may not exec"]
+
+
+def test_an_instance_of_its_own_is_that_of_the_pods() -> None:
+    both = Both()
+    provider = NodePoolProvider(both.pools, IsolatingPods(both.there))
+    assert provider.instance(WANTED) == "the instance of 62dgmfw4gk"
+    assert list(provider.isolation_problems()) == ["the credentials may not exec"]
+
+
+def test_pods_that_join_alone_are_no_instances() -> None:
+    both = Both()
+    with pytest.raises(RetryLater, match="pods of pools are no instances for single jobs"):
+        both.provider.instance(WANTED)
+    assert list(both.provider.isolation_problems()) == ["pods of pools are no instances for single jobs"]
