@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from burst.providers.kubernetes.preflight import RIGHTS, TUNNEL_RIGHTS
+from burst.providers.kubernetes.preflight import ISOLATION_RIGHTS, RIGHTS, TUNNEL_RIGHTS
 from burst.providers.kubernetes.provider import KubernetesProvider
 from burst.providers.kubernetes.settings import KubernetesSettings
 from tests.burst.providers.kubernetes.conftest import NOW
@@ -30,7 +30,8 @@ def test_the_role_has_the_rights_that_are_used_and_no_other() -> None:
         for resource in rule["resources"]
         for group in rule["apiGroups"]
     }
-    assert granted == {(each.verb, each.name, each.group) for each in (*RIGHTS, *TUNNEL_RIGHTS)}
+    used = (*RIGHTS, *TUNNEL_RIGHTS, *ISOLATION_RIGHTS)
+    assert granted == {(each.verb, each.name, each.group) for each in used}
 
 
 def test_the_settings_can_be_set() -> None:
