@@ -41,6 +41,7 @@ _FIELDS = {
     "/attributes/system/cwd": "/cwd",
     "/attributes/system/dependencies": "/dependencies",
     "/attributes/system/burstable": "/burstable",
+    "/attributes/user/burst/results": "/results",
     "/attributes/system/shell/options/output/stdout/path": "/output/stdout",
     "/attributes/system/shell/options/output/stderr/path": "/output/stderr",
     "/attributes/system/shell/options": "/shell_options",
@@ -66,6 +67,9 @@ def request_of(submission: Submission, base: Base) -> JobRequest:
     if given.input is not None:
         system["files"] = {_INPUT: {"mode": 0o100600, "data": given.input, "encoding": "utf-8"}}
         command = ("/bin/sh", "-c", _WITH_INPUT, words[0], *words)
+    attributes: JSON = {} if given.elastic is None else {"elastic": given.elastic.model_dump()}
+    if given.results:
+        attributes["burst"] = {"results": given.results}
     return JobRequest(
         command,
         tasks=_tasks(given),
@@ -79,7 +83,7 @@ def request_of(submission: Submission, base: Base) -> JobRequest:
         name=given.name or (words[0].rstrip("/").rpartition("/")[2] if given.input is not None else ""),
         urgency=given.urgency,
         dependencies=tuple(given.dependencies),
-        attributes={} if given.elastic is None else {"elastic": given.elastic.model_dump()},
+        attributes=attributes,
         shell_options={**given.shell_options, **_output(given)},
         system=system,
         queue=given.queue or "",

@@ -59,12 +59,22 @@ def problems(jobspec: Mapping[str, Any], rules: Rules) -> Iterator[FieldError]:
     is_name = isinstance(burstable, str) and _PROVIDER.fullmatch(burstable)
     if not is_name and burstable not in (True, False):
         yield FieldError("/attributes/system/burstable", "is true, false or the name of a provider")
+    yield from _results(user_of(jobspec))
     yield from _shell(jobspec, rules)
     yield from _files(system.get("files", {}))
     yield from _sizes(jobspec, rules.limits)
     cwd = system.get("cwd")
     if isinstance(cwd, str) and (not cwd.startswith("/") or "\0" in cwd):
         yield FieldError("/attributes/system/cwd", "begins with /: the service's own directory means nothing")
+
+
+def _results(user: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Yield what are no files below the working directory: others are nobody's to bring back."""
+    burst = user.get("burst")
+    found = burst.get("results", []) if isinstance(burst, dict) else []
+    are_paths = isinstance(found, list) and all(isinstance(each, str) and each for each in found)
+    if not are_paths or any(each.startswith("/") or ".." in each.split("/") for each in found):
+        yield FieldError("/attributes/user/burst/results", "is a list of paths below the working directory")
 
 
 def _refused(path: str, reason: str) -> FieldError:

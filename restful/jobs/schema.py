@@ -8,7 +8,15 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StringConstraints,
+    model_validator,
+)
 
 from broker_config.formats import durations
 from restful.request_model import RequestModel
@@ -54,6 +62,16 @@ def _burstable(value: Any) -> bool | str:
 
 Burstable = Annotated[bool | str, PlainValidator(_burstable, json_schema_input_type=bool | str)]
 """Whether a job may burst, or at which provider alone."""
+
+
+def _result(value: str) -> str:
+    if value.startswith("/") or ".." in value.split("/"):
+        raise ValueError("is a path below the working directory, such as out/data.h5")
+    return value
+
+
+ResultPath = Annotated[Word, AfterValidator(_result)]
+"""A path of `attributes.user.burst.results`."""
 
 
 class ElasticRange(RequestModel):
@@ -134,6 +152,11 @@ class Submission(RequestModel):
         default=False,
         description="Whether it may run on nodes of another cluster that are made for it: true, or the name"
         " of the only provider that may make them.",
+    )
+    results: list[ResultPath] = Field(
+        default=[],
+        max_length=100,
+        description="Files below the working directory that are brought back from where it runs.",
     )
     elastic: ElasticRange | None = Field(default=None, description="A range of sizes.")
     output: Output | None = Field(default=None, description="Files for the output.")

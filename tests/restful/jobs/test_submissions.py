@@ -121,6 +121,22 @@ def test_a_jobspec_may_be_burstable(value: Any, is_right: bool) -> None:
     assert refused.value.errors == (FieldError(path, "is true, false or the name of a provider"),)
 
 
+def test_results_are_an_attribute_of_the_job() -> None:
+    found = built({"command": ["a"], "results": ["out.h5", "logs"]})
+    assert formats.user_of(found) == {"burst": {"results": ["out.h5", "logs"]}}
+    assert "burst" not in formats.user_of(built({"command": ["a"]}))
+
+
+@pytest.mark.parametrize("wrong", ["out.h5", ["/etc/passwd"], ["a/../../x"], [1]])
+def test_a_jobspec_has_results_below_the_working_directory(wrong: Any) -> None:
+    given = spec()
+    given["attributes"]["user"] = {"burst": {"results": wrong}}
+    with pytest.raises(HttpProblem) as refused:
+        built({"jobspec": given})
+    path = "/jobspec/attributes/user/burst/results"
+    assert refused.value.errors == (FieldError(path, "is a list of paths below the working directory"),)
+
+
 def test_output_below_the_working_directory_goes_into_files() -> None:
     found = formats.shell_options(built({"command": ["a"], "output": {"stdout": "out/a.txt"}}))
     assert found == {"output": {"stdout": {"type": "file", "path": "out/a.txt"}}}
@@ -155,6 +171,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "/environment",
         "the limit is 200",
     ),
+    "results elsewhere": ({"command": ["a"], "results": ["/etc/x"]}, "/results/0", "below the working"),
     "no provider": ({"command": ["a"], "burstable": "a b"}, "/burstable", "is true, false or the name"),
     "relative cwd": ({"command": ["a"], "cwd": "here"}, "/cwd", "pattern"),
     "absolute output": (

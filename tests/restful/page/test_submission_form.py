@@ -32,7 +32,7 @@ def test_a_field_has_its_description_and_its_control() -> None:
         ),
         **dict.fromkeys(("exclusive", "elastic.malleable"), "checkbox"),
         **dict.fromkeys(
-            ("script", "jobspec", "input", "dependencies", "environment", "shell_options"), "lines"
+            ("script", "jobspec", "input", "dependencies", "environment", "shell_options", "results"), "lines"
         ),
         **dict.fromkeys(
             (
