@@ -62,7 +62,7 @@ async def _note(context: AdvanceContext, burst: BurstRecord, listed: Sequence[Re
     count = metering.of_listing(counts, listed, now)
     if count is None:
         return
-    if not is_over:  # what it had before was seen
+    if counts and not is_over:  # what it had before was seen
         count = count._replace(at=now)
 
     async def work(connection: AsyncConnection) -> None:

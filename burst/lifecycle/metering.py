@@ -56,7 +56,7 @@ def change(
     noted, seen = _last(counts), total(reports)
     if seen == noted.nodes:
         return None
-    since = _made(begun, observed, now) if seen > noted.nodes else now
+    since = _made(begun, observed, now, noted) if seen > noted.nodes else now
     return NodeCount(max(since, noted.at), seen)
 
 
@@ -82,11 +82,15 @@ def _last(counts: Sequence[NodeCount]) -> NodeCount:
     return counts[-1] if counts else NodeCount(0.0, 0)
 
 
-def _made(begun: Iterable[ResourceRecord], observed: BurstObservation, now: float) -> float:
-    """Return since when what is new is there: what was not noted as made may have been for some time."""
+def _made(begun: Iterable[ResourceRecord], observed: BurstObservation, now: float, noted: NodeCount) -> float:
+    """Return since when what is new is there: what was not noted as made may have been for some time.
+
+    So may the first nodes of what was noted: listings of machines lag behind that of their pool.
+    """
     for each in begun:
         report = observed.resources[each.key.name]
-        if each.made_at is None and report.since and nodes_of(report):
+        is_new = each.made_at is None or not noted.nodes
+        if is_new and report.since and nodes_of(report):
             return min(max(report.since, each.intent_at or 0.0), now)
     return now
 

@@ -41,7 +41,7 @@ def report(nodes: int | None, phase: Phase = Phase.READY, since: float = 0.0) ->
         pytest.param((), None, report(None), NodeCount(NOW, 4), id="all of its nodes"),
         pytest.param((), None, report(None, Phase.ABSENT), None, id="none of its nodes"),
         pytest.param((), None, report(0, since=NOW - 9), None, id="none has come"),
-        pytest.param((), NOW - 9, report(2, since=NOW - 9), NodeCount(NOW, 2), id="two come later"),
+        pytest.param((), NOW - 9, report(2, since=NOW - 5), NodeCount(NOW - 5, 2), id="two are listed late"),
         pytest.param((), None, report(2, Phase.BROKEN, NOW - 9), NodeCount(NOW - 9, 2), id="part came"),
         pytest.param(((NOW - 9, 4),), NOW - 9, report(4), None, id="as before"),
         pytest.param(((NOW - 9, 4),), NOW - 9, report(3), NodeCount(NOW, 3), id="one is taken"),

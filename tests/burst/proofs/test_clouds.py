@@ -1,0 +1,49 @@
+"""The proofs of `make prove-clouds` in their short forms: every fault, and some random lives, over each cloud."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.burst.proofs import cloud_faults, cloud_rigs, cloud_schedules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.burst.proofs.cloud_rigs import CloudRig
+
+ONCE = (
+    "stock-out after part of the nodes",
+    "answer of the creation lost",
+    "creation throttled",
+    "credentials expired amid",
+    "deletion fails three times",
+    "deletion lies",
+    "a machine is taken away",
+    "something else under our name",
+    "a listing in pages",
+)
+"""Faults that each cloud's client meets in its own words; the others are the machine's own business."""
+
+
+@pytest.fixture(scope="module", params=cloud_rigs.SETTINGS)
+def rig(request: pytest.FixtureRequest) -> Iterator[CloudRig]:
+    with cloud_rigs.opened(request.param) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", [*cloud_faults.CASES, *cloud_faults.SPECIAL])
+def test_whatever_goes_wrong_nothing_is_left_and_the_bill_is_what_is_charged(
+    rig: CloudRig, name: str
+) -> None:
+    if rig.name != "memory" and name not in ONCE:
+        pytest.skip("`make prove-clouds` has it")
+    assert asyncio.run(cloud_faults.prove_one(rig, name, 0.0)) == ""
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_lives(rig: CloudRig, seed: int) -> None:
+    outcome = asyncio.run(cloud_schedules.run(rig, seed))
+    assert outcome in {"succeeded", "failed", "expired", "stopped"}
