@@ -10,6 +10,8 @@
 # make prove-burst   what bursts promise under faults and attack, with figures: services killed at any moment, eight
 #                planners of one budget, plans that are true, brokers that do not belong to their lead, speeds, links that
 #                are cut between two clusters; on real Flux too if it is on PATH
+# make prove-clouds   what bursts to clouds promise, and those that cannot join, with figures: every fault and 1,000
+#                random lives over each rehearsed cloud, isolated bursts, and what is sold there and really boots
 # make cluster   a real Kubernetes control plane on this machine, in the background; FAKE_NODES=3: with nodes
 #                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux); INSTALL=1:
 #                with the operator and the metrics adapter in pods, as the chart installs them
@@ -30,7 +32,7 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
 .PHONY: help demo test test-all test-pure supplies properties hostile prove-rest prove-burst prove-burst-machine \
-	prove-burst-clusters cluster cluster-down clusters clusters-down images lint format manifests reference release lock clean
+	prove-burst-clusters prove-clouds cluster cluster-down clusters clusters-down images lint format manifests reference release lock clean
 help:
 	@sed -n 's/^# make/make/p; s/^#      /     /p' Makefile
 
@@ -94,6 +96,15 @@ prove-burst-machine:
 
 prove-burst-clusters:
 	@$(PYTEST) -s -v --prove-bursts $(BURST_CLUSTERS)
+
+# Each is a program as well. Behind them comes what a rehearsed cloud has sold: nodes and machines that boot, join and
+# run a job, in clusters with nodes.
+CLOUD_PROOFS := cloud_faults cloud_schedules
+ISOLATED_PROOFS := $(basename $(notdir $(wildcard tests/burst/proofs/isolated.py)))
+CLOUD_BOOTS := tests/kubernetes/pods/test_made_nodes.py tests/kubernetes/pods/test_burst_machines.py
+prove-clouds: $(VENV)/.ready
+	@code=0; for proof in $(CLOUD_PROOFS) $(ISOLATED_PROOFS); do $(BIN)/python -m tests.burst.proofs.$$proof || code=1; done; \
+		$(PYTEST) -s -v --prove-bursts $(CLOUD_BOOTS) || code=1; exit $$code
 
 # eval "$$(make -s cluster)" points kubectl at it.
 cluster: $(VENV)/.ready

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
+from burst.cli.rehearse import rehearse
 from burst.cli.source import SourceChoice, SourceCommand
 from minicluster.cli.help_text import PlainCommand, PlainGroup
 from minicluster.cli.reporting import print_notice
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 app = typer.Typer(name="burst", cls=PlainGroup, add_completion=False, no_args_is_help=True)
+
+app.command(cls=PlainCommand)(rehearse)
 
 BurstSettingsOption = Annotated[
     str,
@@ -318,25 +321,6 @@ def check(
     if found.problems:
         raise typer.Exit(1)
     echo(f"{provider}: all is well")
-
-
-@app.command(cls=PlainCommand)
-def rehearse(
-    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="File that describes it, in YAML.")],
-    output: OutputOption = "table",
-) -> None:
-    """Try a bursting policy and a budget without an account: clouds and time are in memory.
-
-    Planner, service and ledger are the real ones. The same scenario gives the same bursts each time.
-
-    minicluster burst rehearse examples/burst-rehearsal/scenario.yaml
-
-    minicluster burst rehearse scenario.yaml --output json
-    """
-    from burst.cli import rehearsal
-
-    if not rehearsal.run(scenario, output):
-        raise typer.Exit(1)
 
 
 @app.command(cls=SourceCommand)

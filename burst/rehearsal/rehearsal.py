@@ -69,7 +69,7 @@ TEARDOWN = 7 * 86_400.0
 """Seconds after the end of a scenario after which bursts that are still there are reported as left."""
 
 
-class BudgetUse(NamedTuple):
+class PeakUse(NamedTuple):
     """What was used of a budget, at most, in one of its periods."""
 
     limit: BudgetLimit
@@ -131,7 +131,7 @@ class Rehearsal:
     history: BurstHistory
     reasons: dict[int, str] = field(default_factory=dict)
     """By job: why it was left out last."""
-    used: dict[tuple[str, str], BudgetUse] = field(default_factory=dict)
+    used: dict[tuple[str, str], PeakUse] = field(default_factory=dict)
     """By scope and amount."""
     _arrived: int = 0
     _planned: float = -math.inf
@@ -216,7 +216,7 @@ class Rehearsal:
             for scope, amount in found.items():
                 key = (scope, str(limit.amount))
                 most = max(amount, self.used[key].most if key in self.used else 0)
-                self.used[key] = BudgetUse(limit, scope, most)
+                self.used[key] = PeakUse(limit, scope, most)
 
     def _next(self, opened: list[BurstRecord], faults: list[ScenarioFault]) -> float:
         """Return when to go on; infinite: it is over."""

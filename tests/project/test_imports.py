@@ -49,6 +49,18 @@ def test_brokers_and_libraries_never_import_what_only_documents_need(statement: 
     assert not loaded.intersection(HEAVY)
 
 
+def test_no_command_imports_the_clients_of_clouds() -> None:
+    """Every command starts as fast where they are installed: only a provider's own calls import them."""
+    loads = "for each in entry_points(group=group): each.load()"
+    groups = ("minicluster.commands", "minicluster.burst_providers", "minicluster.backends")
+    inside = "import burst.cli.process, burst.cli.rehearsal, burst.kubernetes.process"
+    program = f"{inside}\nfrom importlib.metadata import entry_points\nfor group in {groups}:\n  {loads}"
+    loaded = _loaded_after(program)
+    assert {"burst.cli.command", "burst.providers.eks", "burst.providers.gke"} <= loaded
+    clients = {"boto3", "botocore", "google.api_core", "google.auth", "google.cloud", "grpc", "requests"}
+    assert loaded & clients == set()
+
+
 def test_importing_the_package_imports_no_room() -> None:
     loaded = _loaded_after("import minicluster")
     assert {name for name in loaded if name.split(".")[0] == "minicluster"} == {"minicluster"}

@@ -1,4 +1,5 @@
 """Random lives over clouds: services are killed, calls fail, answers are lost, listings lag, and more."""
+
 from __future__ import annotations
 
 import argparse

@@ -1,4 +1,4 @@
-"""The proofs of `make prove-clouds` in their short forms: every fault, and some random lives, over each cloud."""
+"""The proofs of `make prove-clouds` in short: every fault, and some random lives, over each cloud."""
 
 from __future__ import annotations
 

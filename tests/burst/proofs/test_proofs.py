@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["url"]
 MAKEFILE = (Path(__file__).parents[3] / "Makefile").read_text()
-[WORDS] = re.findall(r"^BURST_PROOFS := (.*)", MAKEFILE, re.MULTILINE)
+WORDS = " ".join(re.findall(r"^(?:BURST|CLOUD)_PROOFS := (.*)", MAKEFILE, re.MULTILINE))
 
 
 @pytest.mark.parametrize("name", WORDS.split())

@@ -39,5 +39,5 @@ def test_a_cloud_is_rehearsed_by_its_own_client(kind: str) -> None:
     assert (burst["nodes"], burst["spot"], burst["outcome"]) == (3, True, "succeeded")
     assert (cloud["machines"], cloud["left"], found["unmet_faults"]) == (3, [], [])
     assert cloud["calls"][CREATE[kind]] >= 1
-    tick = money.cost(360_000, 3, 10.0)
-    assert abs(money.amount(cloud["bill"]) - money.amount(cloud["cost"])) <= tick
+    late = money.cost(360_000, 3, 30.0 + 10.0)  # listings of machines lag, and the service looks now and then
+    assert 0 <= money.amount(cloud["cost"]) - money.amount(cloud["bill"]) + 1 <= late

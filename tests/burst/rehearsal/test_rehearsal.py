@@ -155,9 +155,12 @@ def test_the_command_prints_it(call: Callable[..., Answer], tmp_path: Path) -> N
     path = tmp_path / "scenario.yaml"
     faults = [{"provider": "cloud", "call": "nodes.create", "number": 7, "fault": "broken"}]
     path.write_text(json.dumps({**SCENARIO, "faults": faults}))
-    code, printed, errors = call("burst", "rehearse", str(path))
+    page = tmp_path / "bursts.html"
+    code, printed, errors = call("burst", "rehearse", str(path), "--report", str(page))
     assert code == 0
     [row] = [line.split() for line in printed.splitlines() if line.startswith("0:00:00")]
     assert [*row[2:7], row[8]] == ["burst-0", "cloud", "c8", "3", "1", "succeeded"]
-    assert printed.splitlines()[-1].split()[-1] == "nothing"
+    assert printed.splitlines()[-2].split()[-1] == "nothing"
+    assert printed.splitlines()[-1] == f"wrote {page}"
+    assert row[1] in page.read_text()
     assert "no call has met this fault: cloud: nodes.create 7" in errors
