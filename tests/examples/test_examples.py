@@ -227,6 +227,19 @@ def test_a_scenario_shows_what_it_promises(machine: Machine) -> None:
     assert (found["unmet_faults"], found["clouds"][0]["left"]) == ([], [])
 
 
+def test_clouds_are_rehearsed_under_faults(machine: Machine) -> None:
+    """Half of the machines come, an answer is lost, a deletion fails: both jobs run, and nothing is left."""
+    path = EXAMPLES / "burst-rehearsal" / "clouds.yaml"
+    assert "minicluster burst rehearse examples/burst-rehearsal/clouds.yaml" in path.read_text()
+    found = json.loads(machine.good("burst", "rehearse", path, "--output", "json", timeout=120).stdout)
+    assert [(each["provider"], each["outcome"]) for each in found["bursts"]] == [
+        ("aws", "failed"),
+        ("google", "succeeded"),
+        ("aws", "succeeded"),
+    ]
+    assert ([each["left"] for each in found["clouds"]], found["unmet_faults"]) == ([[], []], [])
+
+
 @pytest.mark.parametrize("name", CHECKS)
 def test_an_example_reports_what_it_shows_and_how_to_run_it(name: str) -> None:
     comment = _path(name).read_text().split("apiVersion:")[0]
