@@ -76,7 +76,7 @@ class BootedMachine:
 
     def reset(self) -> None:
         """Kill all that runs on it, and boot it again; its disk stays."""
-        self.in_its_root("kill", "-KILL", "-1")
+        self.in_its_root("sh", "-c", "kill -s KILL -- -1")
         self.boot()
 
     def cut(self) -> None:
