@@ -55,7 +55,7 @@ def _delete(*faults: CloudFault) -> Callable[[CloudWorld], None]:
 def _reads(*faults: CloudFault) -> Callable[[CloudWorld], None]:
     def order(world: CloudWorld) -> None:
         for call in world.rig.calls.reads:
-            world.rig.found.cloud.order(call, *faults, after=30.0)
+            world.rig.found.cloud.order(call, *faults, after=20.0)
 
     return order
 
@@ -104,12 +104,13 @@ CASES: dict[str, FaultCase] = {
     "creation throttled": FaultCase(_create(F.THROTTLED, after=30.0), SUCCEEDED, least=30.0, begun_again=2),
     "unavailable at the creation": FaultCase(_create(F.UNAVAILABLE, F.UNAVAILABLE), SUCCEEDED, begun_again=3),
     "credentials expired at the creation": FaultCase(_create(F.DENIED), FAILED),
-    "reads throttled": FaultCase(_reads(F.THROTTLED), SUCCEEDED, least=30.0),
+    "reads throttled": FaultCase(_reads(F.THROTTLED), SUCCEEDED, least=20.0),
     "credentials expired amid": FaultCase(_nothing, SUCCEEDED, amid=_all(F.DENIED, F.DENIED, F.DENIED)),
     "unavailable amid": FaultCase(_nothing, SUCCEEDED, amid=_all(F.UNAVAILABLE, F.UNAVAILABLE)),
     "answers lost amid": FaultCase(_nothing, SUCCEEDED, amid=_all(F.ANSWER_LOST, F.ANSWER_LOST)),
     "deletion fails three times": FaultCase(_delete(F.FAILS, F.FAILS, F.FAILS), SUCCEEDED),
-    "deletion hangs for an hour": FaultCase(_delete(F.HANGS), SUCCEEDED, least=3600.0),
+    # Compute Engine ends an instance when its burst should, whatever its deletion does.
+    "deletion hangs for an hour": FaultCase(_delete(F.HANGS), SUCCEEDED, least=300.0),
     "deletion lies": FaultCase(_delete(F.LIES), SUCCEEDED),
     "answer of the deletion lost": FaultCase(_delete(F.ANSWER_LOST), SUCCEEDED),
     "a machine is taken away": FaultCase(_nothing, FAILED, amid=_taken),

@@ -216,8 +216,7 @@ class CloudWorld:
     async def check_money(self) -> None:
         """What was charged is the bill, but for the time until a service could first see each end.
 
-        What is missing while an order of Compute Engine is under way counts as what it will make. What no
-        listing that was answered could show, as that lags and calls fail, cannot be charged.
+        What no listing that was answered could show, as that lags and calls fail, cannot be charged.
         """
         cloud, late, unseen = self.rig.found.cloud, 0.0, 0.0
         for each in cloud.machines:
@@ -225,12 +224,7 @@ class CloudWorld:
             first, last = each.started + cloud.lag, each.ended + cloud.lag
             if not any(first <= tick < last for tick in self.ticks):
                 unseen += (each.ended - each.started) * each.price / 3600
-            known = (
-                each.ended
-                if self.rig.found.pods is not None
-                else max(each.ended, each.started + cloud.coming)
-            )
-            seen = next(tick for tick in self.ticks if tick >= known + cloud.lag)
+            seen = next(tick for tick in self.ticks if tick >= each.ended + cloud.lag)
             late += (seen - each.ended) * each.price / 3600
         bill, charged, rounding = cloud.bill(), await self.spent(), len(cloud.machines) + 1
         assert bill - unseen - rounding <= charged <= bill + late + rounding, f"{bill=} {charged=} {late=}"
