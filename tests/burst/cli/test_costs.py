@@ -6,6 +6,7 @@ import asyncio
 import csv
 import io
 import json
+import re
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -40,6 +41,7 @@ budgets:
 perUser: {amount: "50", period: none}
 """
 HOUR = 3600.0
+STUCK = r"burst 0000000003 at far is not deleted after 1\d\d minutes, and costs 6\.00 EUR an hour"
 
 
 @pytest.fixture
@@ -87,11 +89,11 @@ def test_what_bursts_have_cost_is_shown_by_scope(burst: Burst, spent: float) -> 
         ["provider:far", "12.00", "9.00", "EUR"],
         ["user:alice", "12.00", "9.00", "50.00", "none", "42%", "29.00", "EUR"],
     ]
-    assert answer.err.split(" minicluster: ") == [
-        "minicluster: budget all: 131% of the 16.00 EUR are charged or reserved",
-        "burst 0000000003 at far is not deleted after 120 minutes, and costs 6.00 EUR an hour",
-        "burst 0000000003 at far has cost 8.41 EUR beyond what was reserved for it",
-    ]
+    budget, stuck, beyond = answer.err.split(" minicluster: ")
+    assert budget == "minicluster: budget all: 131% of the 16.00 EUR are charged or reserved"
+    assert re.fullmatch(STUCK, stuck)
+    [amount] = re.findall(r"has cost ([\d.]+) EUR beyond what was reserved for it$", beyond)
+    assert 8.4 <= float(amount) < 14.4  # more with each minute that this takes
 
 
 def test_bursts_since_a_time_are_counted_alone(burst: Burst, spent: float) -> None:
@@ -134,14 +136,15 @@ def test_a_list_has_alarms_behind_it(burst: Burst, spent: float) -> None:
     del spent
     answer = burst("list")
     assert len(answer.out.splitlines()) == 2
-    assert "is not deleted after 120 minutes, and costs 6.00 EUR an hour" in answer.err
+    assert re.search(STUCK, answer.err)
 
 
 def test_what_one_has_cost_so_far_is_shown(burst: Burst, spent: float) -> None:
     del spent
     lines = [" ".join(line.split()) for line in burst("show", "0000000003").out.splitlines()]
     assert "nodes there: 4" in lines
-    assert "cost so far: 17.41" in lines
+    [so_far] = [float(line.rpartition(" ")[2]) for line in lines if line.startswith("cost so far: ")]
+    assert 17.4 <= so_far < 23.4  # more with each minute that this takes
     assert "cost: <= 9.00" in lines
     found = json.loads(burst("show", "0000000002", "--output", "json").out)
     assert (found["nodes_there"], found["cost_so_far"]) == (0, "6.00")

@@ -148,7 +148,7 @@ def test_a_service_logs_them(
     async def work() -> None:
         provider = MemoryProvider(MemoryCloud(time.time), [OFFER])
         url = f"sqlite:///{tmp_path}/state/burst.db"
-        async with asyncio.timeout(30), looping(url, provider, no_lead, Timeouts()):
+        async with asyncio.timeout(60), looping(url, provider, no_lead, Timeouts()):
             while not asked:
                 await asyncio.sleep(0.02)
 
