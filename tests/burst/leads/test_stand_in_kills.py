@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from minicluster.instance.port import Instance
 
-MOST = 40
+MAX_CALLS = 40
 """Calls of one step, at most: else it is not done in a bounded number."""
 READS = {"job-info.lookup", "job-list.list-id", "attr.get", "resource.sched-status", "job-manager.queue-list"}
 
@@ -96,7 +96,7 @@ def test_wherever_it_is_killed_there_is_one_and_the_job_never_runs(
 ) -> None:
     """The next service completes it; what waits for the job has one copy, which waits for the stand-in."""
     marks = tmp_path / "marks"
-    for at in range(1, MOST):
+    for at in range(1, MAX_CALLS):
         label, name = f"kill-{at}-{int(is_after)}", f"job-{at}"
         request = JobRequest(("sh", "-c", f"echo {at} >> {marks}"), name=name, cwd="/", duration=60.0)
         job = instance.jobs.submit(request)
@@ -125,7 +125,7 @@ def test_wherever_it_is_killed_there_is_one_and_the_job_never_runs(
 def test_wherever_it_is_killed_one_that_was_killed_has_one_successor(
     instance: Instance, calls: CallCounter, is_after: bool
 ) -> None:
-    for at in range(1, MOST):
+    for at in range(1, MAX_CALLS):
         label, name = f"again-{at}-{int(is_after)}", f"again-{at}"
         job = instance.jobs.submit(JobRequest(("true",), name=name, cwd="/", duration=60.0))
         after = JobRequest(("true",), name=f"then-{at}", cwd="/", dependencies=(f"afterok:{job}",))
