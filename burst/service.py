@@ -49,8 +49,12 @@ class BurstService:
         """Take bursts of one provider on, one after the other."""
         for burst in every:
             await self._context.ledger.keep()
+            before = None
             for _ in range(MAX_STEPS):
                 step = await advance(self._context, burst.id)
+                if step == before:  # it has changed nothing that can be seen yet: listings lag
+                    break
+                before = step
                 if isinstance(step, Wait):
                     self._quiet[burst.id] = self._context.now() + step.seconds
                     break

@@ -41,3 +41,12 @@ def test_a_cloud_is_rehearsed_by_its_own_client(kind: str) -> None:
     assert cloud["calls"][CREATE[kind]] >= 1
     late = money.cost(360_000, 3, 30.0 + 10.0)  # listings of machines lag, and the service looks now and then
     assert 0 <= money.amount(cloud["cost"]) - money.amount(cloud["bill"]) + 1 <= late
+
+
+def test_a_deletion_is_not_repeated_while_listings_lag() -> None:
+    """A listing of a minute ago has what is gone: each tick may ask once more, not as often as it can."""
+    settings = {"providers": [{"name": "cloud", "kind": "gke", "settings": SETTINGS["gke"]}]}
+    found = rehearsed(settings=settings, clouds={"cloud": {"lagSeconds": 60}})
+    [cloud] = found["clouds"]
+    assert (found["bursts"][0]["outcome"], cloud["left"]) == ("succeeded", [])
+    assert sum(cloud["calls"].values()) < 600
