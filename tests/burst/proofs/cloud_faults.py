@@ -55,7 +55,7 @@ def _delete(*faults: CloudFault) -> Callable[[CloudWorld], None]:
 def _reads(*faults: CloudFault) -> Callable[[CloudWorld], None]:
     def order(world: CloudWorld) -> None:
         for call in world.rig.calls.reads:
-            world.rig.found.cloud.order(call, *faults, after=20.0)
+            world.rig.found.cloud.order(call, *faults, after=10.0)
 
     return order
 
@@ -99,12 +99,12 @@ CASES: dict[str, FaultCase] = {
     "stock-out after part of the nodes": FaultCase(_create(F.PART), FAILED),
     "a zone with fewer machines": FaultCase(_stock, FAILED),
     "created, and never ready": FaultCase(_create(F.BROKEN), FAILED),
-    "created too late": FaultCase(_slow, FAILED, "its resources were not ready in 1m"),
+    "created too late": FaultCase(_slow, FAILED, "its resources were not ready in [12]m"),
     "answer of the creation lost": FaultCase(_create(F.ANSWER_LOST), SUCCEEDED),
     "creation throttled": FaultCase(_create(F.THROTTLED, after=30.0), SUCCEEDED, least=30.0, begun_again=2),
     "unavailable at the creation": FaultCase(_create(F.UNAVAILABLE, F.UNAVAILABLE), SUCCEEDED, begun_again=3),
     "credentials expired at the creation": FaultCase(_create(F.DENIED), FAILED),
-    "reads throttled": FaultCase(_reads(F.THROTTLED), SUCCEEDED, least=20.0),
+    "reads throttled": FaultCase(_reads(F.THROTTLED), SUCCEEDED, least=10.0),
     "credentials expired amid": FaultCase(_nothing, SUCCEEDED, amid=_all(F.DENIED, F.DENIED, F.DENIED)),
     "unavailable amid": FaultCase(_nothing, SUCCEEDED, amid=_all(F.UNAVAILABLE, F.UNAVAILABLE)),
     "answers lost amid": FaultCase(_nothing, SUCCEEDED, amid=_all(F.ANSWER_LOST, F.ANSWER_LOST)),
@@ -116,7 +116,7 @@ CASES: dict[str, FaultCase] = {
     "a machine is taken away": FaultCase(_nothing, FAILED, amid=_taken),
 }
 """By name."""
-LAGS = (0.0, 60.0)
+LAGS = (0.0, 20.0)
 
 
 async def life(rig: CloudRig, case: FaultCase, lag: float = 0.0) -> None:
@@ -131,7 +131,8 @@ async def life(rig: CloudRig, case: FaultCase, lag: float = 0.0) -> None:
             found = await _over(world)
             assert found.outcome == case.outcome, f"{found.outcome}: {found.reason}"
             assert re.search(case.reason, found.reason), found.reason
-            assert rig.clock.now - begun >= case.least
+            # Compute Engine ends by itself what was to run for so long, also where its deletion hangs.
+            assert rig.clock.now - begun >= (case.least if rig.name != "compute-engine" else 0.0)
             assert rig.found.cloud.calls.count(rig.calls.create) >= case.begun_again
             unmet = [call for call, left in rig.found.cloud.faults.items() if left]
             assert case.outcome == FAILED or not unmet or case.amid, f"not met: {unmet}"
@@ -143,10 +144,13 @@ async def life(rig: CloudRig, case: FaultCase, lag: float = 0.0) -> None:
 async def _lived(world: CloudWorld, case: FaultCase) -> None:
     if case.amid is None:
         return
-    while (await world.burst()).state != "active" or not _is_running(world):
-        await world.tick()
+    for _ in range(100):
+        found = await world.tick()
         world.check_now()
-    case.amid(world)
+        if found.state == "active" and _is_running(world):
+            case.amid(world)
+            return
+    raise AssertionError(f"it is {found.state}, and no job runs")
 
 
 def _is_running(world: CloudWorld) -> bool:

@@ -120,8 +120,9 @@ class CloudWorld:
 
     @property
     def timeouts(self) -> Timeouts:
-        """Those of the burst: what is listed is older than the cloud's listings lag."""
-        return replace(TIMEOUTS, verified=TIMEOUTS.verified + self.rig.found.cloud.lag)
+        """Those of the burst: as an administrator has them where listings lag."""
+        lag = self.rig.found.cloud.lag
+        return replace(TIMEOUTS, provisioning=TIMEOUTS.provisioning + lag, verified=TIMEOUTS.verified + lag)
 
     @property
     def user_ledger(self) -> BurstLedger:
