@@ -99,7 +99,7 @@ CASES: dict[str, FaultCase] = {
     "stock-out after part of the nodes": FaultCase(_create(F.PART), FAILED),
     "a zone with fewer machines": FaultCase(_stock, FAILED),
     "created, and never ready": FaultCase(_create(F.BROKEN), FAILED),
-    "created too late": FaultCase(_slow, FAILED, "its resources were not ready in [12]m"),
+    "created too late": FaultCase(_slow, FAILED, "its resources were not ready in "),
     "answer of the creation lost": FaultCase(_create(F.ANSWER_LOST), SUCCEEDED),
     "creation throttled": FaultCase(_create(F.THROTTLED, after=30.0), SUCCEEDED, least=30.0, begun_again=2),
     "unavailable at the creation": FaultCase(_create(F.UNAVAILABLE, F.UNAVAILABLE), SUCCEEDED, begun_again=3),
@@ -176,7 +176,8 @@ async def other_names(rig: CloudRig, _case: FaultCase | None = None, lag: float 
         rig.occupy(key.name)
         found = await _over(world)
         assert found.outcome == FAILED, f"{found.outcome}: {found.reason}"
-        assert "is there, and not of this burst" in found.reason, found.reason
+        # Where listings lag it is the cloud that refuses the name.
+        assert re.search("is there, and not of this burst|already exists", found.reason), found.reason
         assert [each.ended for each in rig.found.cloud.machines] == [None]
         assert await world.spent() == 0
 
