@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import re
 import shutil
@@ -95,28 +94,26 @@ def with_shell_options(
     return replace(request, shell_options={**found, **given})
 
 
-def with_attributes(request: JobRequest, settings: Iterable[str], burst: str | bool = False) -> JobRequest:
-    """Return a request with the attributes of --setattr, and that it may burst, at any provider or at one."""
+def with_attributes(
+    request: JobRequest, settings: Iterable[str], burst: str | bool = False, results: Sequence[str] = ()
+) -> JobRequest:
+    """Return a request with the attributes of --setattr, and that it may burst, at any provider or at one.
+
+    `results` are files that are brought back from where it runs. Raises BadParameter.
+    """
     found: dict[str, dict[str, Any]] = {"user": {}, "system": {}}
     for setting in settings:
         name, value = jobspec.setting(setting)
         jobspec.set_at(found, jobspec.attribute_path(name), value)
     if burst:
         found["system"][BURSTABLE] = burst
-    return replace(request, attributes=found["user"], system=found["system"])
-
-
-def with_results(request: JobRequest, paths: Sequence[str]) -> JobRequest:
-    """Return a request with files that are brought back from where it runs. Raises BadParameter."""
-    if not paths:
-        return request
-    for path in paths:
+    for path in results:
         if not path or path.startswith("/") or ".." in path.split("/"):
             message = f"{path!r}: right is a path below the job's directory, such as out/data.h5"
             raise typer.BadParameter(message, param_hint="--results")
-    attributes = copy.deepcopy(dict(request.attributes))
-    jobspec.set_at(attributes, ("burst", "results"), list(paths))
-    return replace(request, attributes=attributes)
+    if results:
+        jobspec.set_at(found["user"], ("burst", "results"), list(results))
+    return replace(request, attributes=found["user"], system=found["system"])
 
 
 def bursts(request: JobRequest) -> bool:

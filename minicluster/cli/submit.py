@@ -91,8 +91,7 @@ def submit(  # noqa: PLR0913, PLR0917 - an option each
     job = JobRequest(tuple(command), max(tasks, nodes), nodes, cores, gpus, exclusive, name=job_name)
     job = requests.queued(job, queue, dependency or (), urgency, requests.time_limit(time_limit, minutes))
     job = requests.with_shell_options(job, (input_file, output, error), setopt or (), label=label_io)
-    job = requests.with_attributes(job, setattr_ or (), burst_to or burstable)
-    job = requests.with_results(job, results or ())
+    job = requests.with_attributes(job, setattr_ or (), burst_to or burstable, results or ())
     job = requests.in_directory(job, cwd, here=base is not None)
     job = requests.whole_nodes(ctx, replace(job, script=text(command[0]))) if batch else job
     _warn(requests.notices(job, {"--output": output, "--error": error}, base))

@@ -110,7 +110,10 @@ class ComputeEngineProvider:
         """Return what a serial console has about why a broker has not joined; nothing without the right."""
         try:
             with self._account.visit(self._where) as clients:
-                consoles = (self._console(clients, each) for each in self._of_burst(clients, wanted))
+                consoles = (
+                    _console(clients, self._settings.project, each)
+                    for each in self._of_burst(clients, wanted)
+                )
                 return next(filter(None, map(self._console_problem, consoles)), "")
         except ProviderError:
             return ""
@@ -169,13 +172,14 @@ class ComputeEngineProvider:
     def _listed(self, clients: GoogleClients, wanted: str) -> Sequence[ListedInstance]:
         return instances.listed(clients, self._settings.project, self._settings.region, wanted)
 
-    def _console(self, clients: GoogleClients, one: ListedInstance) -> str:
-        request = {"project": self._settings.project, "zone": one.zone, "instance": one.name}
-        service = clients.compute("Instances")
-        answer = service.get_serial_port_output(request=request, retry=None, timeout=TIMEOUT)
-        return str(answer.contents)
-
 
 def _is_of(found: ListedInstance, wanted: WantedBurst) -> bool:
     owner = (found.labels.get(LABEL_BURST), found.labels.get(LABEL_OWNER))
     return owner == (wanted.label, wanted.installation)
+
+
+def _console(clients: GoogleClients, project: str, one: ListedInstance) -> str:
+    request = {"project": project, "zone": one.zone, "instance": one.name}
+    service = clients.compute("Instances")
+    answer = service.get_serial_port_output(request=request, retry=None, timeout=TIMEOUT)
+    return str(answer.contents)
