@@ -90,6 +90,8 @@ class CloudWorld:
     services: int = 0
     ticks: list[float] = field(default_factory=list)
     """When services have done all that there was to do: every call was answered."""
+    asked: list[float] = field(default_factory=list)
+    """Those of them in which the cloud was asked: nobody asks about brokers that answer (decision 0069)."""
     label: str = ""
     nodes: int = 0
 
@@ -149,7 +151,8 @@ class CloudWorld:
 
     async def tick(self) -> BurstRecord:
         """Have the service work, and let some time pass; one that is killed is followed by another."""
-        clock = self.rig.clock
+        clock, calls = self.rig.clock, self.rig.found.cloud.calls
+        before = len(calls)
         try:
             await self.service.tick()
         except Killed:
@@ -160,6 +163,8 @@ class CloudWorld:
         else:
             if (await self.burst()).next_try <= clock.now:
                 self.ticks.append(clock.now)
+                is_swept = self.service.report is None or not self.service.report.unswept
+                self.asked += [clock.now] if len(calls) > before and is_swept else []
         found = await self.burst()
         is_long = found.state == "deleting" and clock.now - found.state_since > 30 * TICK
         clock.now += LONG_TICK if is_long else TICK
@@ -223,7 +228,7 @@ class CloudWorld:
         for each in cloud.machines:
             assert each.ended is not None
             first, last = each.started + cloud.lag, each.ended + cloud.lag
-            if not any(first <= tick < last for tick in self.ticks):
+            if not any(first <= tick < last for tick in self.asked):
                 unseen += (each.ended - each.started) * each.price / 3600
             seen = next(tick for tick in self.ticks if tick >= each.ended + cloud.lag)
             late += (seen - each.ended) * each.price / 3600
