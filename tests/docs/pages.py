@@ -77,6 +77,11 @@ LOGGED_IN = (
     " tests/restful/browser/test_job_pages.py logs in there, and tests/client/test_quota_commands.py and"
     " tests/restful/routes/test_oauth.py do the like"
 )
+CLOUD = (
+    "needs an account at a cloud; tests/burst/providers/eks/test_documentation.py and"
+    " tests/burst/providers/google/test_documentation.py compare what the page has with the provider's,"
+    " which other tests there run over what rehearses the cloud"
+)
 PYTEST = ".venv/bin/python -m pytest -q"
 HELM = "helm install minicluster-operator deploy/helm/minicluster-operator"
 RESEARCH_KUBECONFIG = (
@@ -144,6 +149,33 @@ NOT_TYPED = {
     ): REST_IMAGE,
     ("deploy/helm/minicluster-burst/README.md", RESEARCH_KUBECONFIG): BURST_IMAGE,
     ("docs/burst-service.md", RESEARCH_KUBECONFIG): BURST_IMAGE,
+    ("docs/bursting-to-clouds.md", "minicluster burst check eks"): CLOUD,
+    (
+        "docs/cloud-compute-engine.md",
+        "gcloud services enable compute.googleapis.com cloudresourcemanager.googleapis.com",
+    ): CLOUD,
+    ("docs/cloud-compute-engine.md", "minicluster burst check compute-engine"): CLOUD,
+    ("docs/cloud-compute-engine.md", "minicluster burst show BURST"): CLOUD,
+    ("docs/cloud-compute-engine.md", "minicluster burst sweep --dry-run"): CLOUD,
+    (
+        "docs/cloud-eks.md",
+        (
+            "sed 's/REGION/eu-central-1/; s/ACCOUNT/123456789012/; s/CLUSTER/research/;"
+            " s/NODE-ROLE/burst-nodes/' \\"
+        ),
+    ): CLOUD,
+    ("docs/cloud-eks.md", "minicluster burst providers"): CLOUD,
+    ("docs/cloud-eks.md", "minicluster burst sweep --dry-run"): CLOUD,
+    (
+        "docs/cloud-gke.md",
+        (
+            "gcloud services enable container.googleapis.com compute.googleapis.com"
+            " cloudresourcemanager.googleapis.com"
+        ),
+    ): CLOUD,
+    ("docs/cloud-gke.md", "minicluster burst check gke"): CLOUD,
+    ("docs/cloud-gke.md", "minicluster burst show BURST"): CLOUD,
+    ("docs/cloud-gke.md", "minicluster burst sweep --dry-run"): CLOUD,
     (
         "containers/README.md",
         (
