@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats import durations
 from burst.lifecycle import steps
-from burst.lifecycle.life import NOT_THERE, given_up, limit, lost, orphaned
+from burst.lifecycle.life import NOT_THERE, given_up, limit, lost, orphaned, uncounted
 from burst.lifecycle.states import BurstOutcome, BurstState
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def joining(life: Life) -> Iterator[BurstStep]:
         yield steps.Wait(f"{there} of {burst.nodes} nodes of its instance are there")
     if remote.instance != burst.remote:
         yield steps.NoteRemote(remote.instance)
+    yield from uncounted(life)
     yield steps.Enter(BurstState.ACTIVE)
 
 

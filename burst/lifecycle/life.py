@@ -88,3 +88,10 @@ def given_up(life: Life, reason: str) -> Iterator[BurstStep]:
 def limit(life: Life) -> str:
     """Return how long a burst may be in its state, in words."""
     return durations.encode(life.timeouts.of(life.burst.state) or 0.0)
+
+
+def uncounted(life: Life) -> Iterator[BurstStep]:
+    """Yield the wait for the provider to list all nodes: those that it never listed would cost nothing."""
+    listed = life.counts[-1].nodes if life.counts else 0
+    if listed < life.burst.nodes:
+        yield steps.Wait(f"its provider lists {listed} of {life.burst.nodes} nodes")

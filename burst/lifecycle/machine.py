@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats import durations, idset
 from burst.lifecycle import isolated, metering, steps
-from burst.lifecycle.life import NOT_THERE, Life, given_up, limit, lost, orphaned
+from burst.lifecycle.life import NOT_THERE, Life, given_up, limit, lost, orphaned, uncounted
 from burst.lifecycle.records import ResourcePhase
 from burst.lifecycle.states import BurstOutcome, BurstState
 
@@ -80,6 +80,7 @@ def _joining(life: Life) -> Iterator[BurstStep]:
     if missing := life.ranks - slot.online:
         yield steps.Wait(f"ranks {idset.encode(missing)} have not joined")
     yield from _tried(life, slot, life.ranks & slot.drained, BurstState.DELETING)
+    yield from uncounted(life)
     yield steps.Enter(BurstState.ACTIVE)
 
 

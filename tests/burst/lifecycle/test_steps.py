@@ -9,6 +9,7 @@ import pytest
 
 from burst.lifecycle import metering, steps
 from burst.lifecycle.machine import Life, next_step
+from burst.lifecycle.metering import NodeCount
 from burst.lifecycle.records import (
     AssignedJob,
     BurstObservation,
@@ -238,3 +239,14 @@ STAYED = replace(WAITING, outcome="it runs here")
 )
 def test_next(found: Life, expected: steps.BurstStep) -> None:
     assert next_step(found) == expected
+
+
+def test_no_jobs_move_before_all_nodes_are_counted() -> None:
+    """A listing that lags would else have them cost nothing."""
+    joined = life(S.JOINING, slot=UP)
+    reports = {**joined.observed.resources, NODES.name: ResourceReport(NODES, Phase.READY, nodes=1)}
+    counted = joined._replace(
+        observed=replace(joined.observed, resources=reports), counts=(NodeCount(NOW, 1),)
+    )
+    assert next_step(counted) == steps.Wait("its provider lists 1 of 2 nodes")
+    assert next_step(joined) == steps.Enter(S.ACTIVE)

@@ -64,7 +64,10 @@ class PodsOf:
             if "deletionTimestamp" not in pod["metadata"]:
                 found[pod["metadata"]["labels"][LABEL_BURST]] += 1
         ready = ResourcePhase.READY
-        return [ResourceReport(ResourceKey(PODS, name_of(each), found[each]), ready) for each in found]
+        return [
+            ResourceReport(ResourceKey(PODS, name_of(label), pods), ready, nodes=pods)
+            for label, pods in found.items()
+        ]
 
 
 @dataclass
