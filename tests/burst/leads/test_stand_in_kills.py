@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from burst.leads.lead import StandIn
 from burst.leads.stand_ins import StandIns
+from burst.lifecycle.isolation import StandIn
 from minicluster.instance.errors import RequestRefused
 from minicluster.instance.links.shared import SharedLinks
 from minicluster.instance.records import JobFilter, JobRequest, JobState
