@@ -230,7 +230,8 @@ class CloudWorld:
             first, last = each.started + cloud.lag, each.ended + cloud.lag
             if not any(first <= tick < last for tick in self.asked):
                 unseen += (each.ended - each.started) * each.price / 3600
-            seen = next(tick for tick in self.ticks if tick >= each.ended + cloud.lag)
+            # What ends at a tick ends by that tick's own call: its listing came before.
+            seen = next(tick for tick in self.ticks if tick > each.ended + cloud.lag)
             late += (seen - each.ended) * each.price / 3600
         bill, charged, rounding = cloud.bill(), await self.spent(), len(cloud.machines) + 1
         assert bill - unseen - rounding <= charged <= bill + late + rounding, f"{bill=} {charged=} {late=}"
