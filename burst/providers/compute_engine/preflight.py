@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from burst.errors import ProviderError
 from burst.providers.google import rights
 from burst.providers.google.api_errors import or_absent
 from burst.providers.google.credentials import TIMEOUT
+from burst.providers.google.problems import problems_of
 from burst.providers.google.regions import Region, machine_problems, quota_problems
 
 if TYPE_CHECKING:
@@ -43,15 +43,7 @@ EXTERNAL_ADDRESS, SERVICE_ACCOUNT = "compute.subnetworks.useExternalIp", "comput
 
 def problems(account: GoogleAccount, settings: ComputeEngineSettings, location: str) -> list[str]:
     """Return every problem in words."""
-    found: list[str] = []
-    try:
-        account.token(location)
-        with account.visit(location) as clients:
-            for each in _problems(clients, settings):
-                found.append(each)  # noqa: PERF402 - those before an error are problems, too
-    except ProviderError as error:
-        found.append(str(error))
-    return found
+    return problems_of(account, location, lambda clients: _problems(clients, settings))
 
 
 def _problems(clients: GoogleClients, settings: ComputeEngineSettings) -> Iterator[str]:
