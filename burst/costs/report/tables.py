@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
+from burst.costs.alarms import NEARLY
 from burst.costs.report import dates
 from burst.costs.report.series import is_open
 from burst.costs.rows import COST_COLUMNS
@@ -22,8 +23,6 @@ BURST_COLUMNS = (
     *("burst", "slot", "provider", "machine", "nodes", "state", "created", "ended", "cost", "worst"),
     "reason",
 )
-NEARLY = 80
-"""Per cent of a budget from which on what is used of it is marked."""
 
 
 def facts(data: ReportData) -> dict[str, Any]:
@@ -88,7 +87,7 @@ def _table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 
 def _cell(name: str, value: object) -> str:
     kind = "r" if name == "reason" else "t" if _is_text(name) else ""
-    if name == "used" and value is not None and int(str(value).rstrip("%")) >= NEARLY:
+    if name == "used" and value is not None and int(str(value).rstrip("%")) >= 100 * NEARLY:
         kind = "m"
     text = "" if value is None else html.escape(str(value))
     return f"<td class={kind}>{text}</td>" if kind else f"<td>{text}</td>"
