@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from burst.elsewhere import jobspecs
-from burst.elsewhere.output import OutputReader
+from burst.elsewhere.output import OutputReader, PacedReader
 from burst.errors import CallInvalid
 from burst.leads.instance_lead import instance_id
 from burst.lifecycle.isolated import FAILED_STATUS
@@ -48,7 +48,7 @@ class InstanceRemote:
         self._now = now
         self.identity = instance_id(instance)
         """What tells it from one that takes its place."""
-        self._output = OutputReader({"stdout": STDOUT, "stderr": STDERR})
+        self._output = PacedReader(OutputReader({"stdout": STDOUT, "stderr": STDERR}), now)
         self._archive = OutputReader({"stdout": RESULTS})
         self._canceled = -CANCEL_SECONDS
         self._job: int | None = None
@@ -67,7 +67,8 @@ class InstanceRemote:
         user = job.attributes or {}
         is_over = job.state is JobState.INACTIVE
         # Its state was read before: what is not there now never will be, once it is over.
-        parts = self._output.read(self._instance, job.id, received) if received is not None else ()
+        read = self._output.read
+        parts = read(self._instance, job.id, received, whole=is_over) if received is not None else ()
         if is_over and jobspecs.has_results(user):
             results = self._packed(user, received or {})
         there = JobElsewhere(

@@ -49,6 +49,14 @@ class StreamCall:
         self._buffer.append(payload)
         self._send()
 
+    def append(self, event: str, most: int) -> bool:
+        """Add to the event of the last item that waits; False: none waits, or it would have over `most`."""
+        last = self._buffer[-1].get("event") if self._buffer else None
+        if not last or len(last) + len(event) > most:
+            return False
+        self._buffer[-1]["event"] = last + event
+        return True
+
     def stop(self, errnum: int, text: str = "") -> None:
         """End the stream for this reason. The reader receives it after the buffered items."""
         self._end = {"errnum": errnum, "errstr": text or os.strerror(errnum)}

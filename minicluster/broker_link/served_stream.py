@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 EVENTLOG = "job-info.eventlog-watch"
 """The one topic whose streams can be asked for anew, and then begin at the same entry."""
-MAX_ITEMS, MAX_BYTES = 1024, 1 << 20
+MAX_BYTES = 1 << 20
 """What may wait for the client. With more the watch of an eventlog is cancelled, and later asked for anew."""
+ITEM_BYTES = 1 << 14
+"""Entries of an eventlog that wait become one item, up to this."""
 
 
 class ServedStream:
@@ -24,8 +26,9 @@ class ServedStream:
 
     All methods but the constructor are for the thread of the link. It raises TypeError and ValueError.
 
-    An item of an eventlog is one entry. With `after` in the payload entries up to that one are left out here
-    where the engine is real Flux, which cannot do so, and each item has the number of its entry.
+    An item of an eventlog is one entry, or several that waited. With `after` in the payload entries up to
+    that one are left out here where the engine is real Flux, which cannot do so, and each item has the number
+    of its first.
     """
 
     def __init__(self, request: JSON, answer: Callable[[JSON], None], over: Callable[[], None]) -> None:
@@ -69,12 +72,16 @@ class ServedStream:
 
     def _item(self, link: LeadLink, item: JSON) -> None:
         self._taken += 1
-        self._waiting += len(item.get("event") or "")
-        self._call.item(item)
+        if self._topic != EVENTLOG:
+            self._call.item(item)
+            return
+        event = item.get("event") or ""
+        self._waiting += len(event)
+        if not (event and self._call.append(event, ITEM_BYTES)):
+            self._call.item(item)
         if not self._call.buffered:
             self._waiting = 0
-        is_behind = self._call.buffered >= MAX_ITEMS or self._waiting >= MAX_BYTES
-        if self._topic == EVENTLOG and is_behind and self._number is not None:
+        if self._waiting >= MAX_BYTES and self._number is not None:
             link.cancel(self._number)
             self._number = None
 

@@ -22,8 +22,6 @@ JSON = Mapping[str, Any]
 WATCH_INITIAL_SENTINEL = 2
 """Flux's flag: behind what is there comes an item without an event."""
 
-ENDED = OutputStage(STAGES[-1].path, "done")
-
 
 class JobLogs:
     """The stored records of an instance's jobs."""
@@ -43,17 +41,17 @@ class JobLogs:
         except RequestRefused as refusal:
             raise_for(jobid, refusal)
 
-    def present_output(self, jobid: int, after: int) -> Stream[JSON]:
+    def present_output(self, jobid: int, after: int, text: str) -> Stream[JSON]:
         """Return the output that is there, as items of `follow_output`: read as they are asked for.
 
-        Release 0.1.0, and a Flux without that flag, send all of it at once.
+        `text` is the job's eventlog. Before a job starts, real Flux waits for its output, and would not
+        answer. Release 0.1.0, and a Flux without that flag, send all of it at once.
         """
-        if self._links.engine == "embedded" and not self._numbers_entries(jobid):
-            return Collected([self._whole_output(jobid, after)])
-        if self._links.engine == "flux":
-            progress = self._progress(jobid)
-            if not _has(progress, STAGES[-1]):  # the shell may have failed before that, and have said why
-                return Collected([self._whole_output(jobid, after)] if _has(progress, ENDED) else [])
+        if self._links.engine == "embedded":
+            if not self._numbers_entries(jobid):
+                return Collected([self._whole_output(jobid, after)])
+        elif not _has(text, STAGES[0]):
+            return Collected([])
         watch = self.watch(jobid, OUTPUT, flags=WATCH_INITIAL_SENTINEL)
         return PresentOutput(watch, lambda: self._whole_output(jobid, after))
 
@@ -62,15 +60,6 @@ class JobLogs:
         return "entry" in self._links.rpc(
             "job-info.lookup", {"id": jobid, "keys": [], "flags": 0, "after": 0}
         )
-
-    def _progress(self, jobid: int) -> str:
-        """Return how far a job has come: before it has output, real Flux waits for it."""
-        try:
-            return self.lookup(jobid, STAGES[-1].path)
-        except RequestRefused as refusal:
-            if refusal.errnum != errno.ENOENT:
-                raise
-            return ""
 
     def _whole_output(self, jobid: int, after: int) -> JSON:
         wanted = {"id": jobid, "keys": [OUTPUT], "flags": 0, **_behind(after)}

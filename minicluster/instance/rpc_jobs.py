@@ -153,7 +153,7 @@ class RpcJobs:
         found = (
             self._logs.follow_output(jobid, after, text)
             if follow
-            else self._logs.present_output(jobid, after)
+            else self._logs.present_output(jobid, after, text)
         )
         return Decoded(found, OutputDecoder(jobid, after))
 

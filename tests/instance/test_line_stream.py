@@ -71,3 +71,16 @@ def test_a_request_that_names_no_credit_has_room_for_one(lines: list[dict[str, A
     call.item("a")
     call.item("b")
     assert lines == [item("a")]
+
+
+def test_events_that_wait_become_one_item(lines: list[dict[str, Any]]) -> None:
+    call = StreamCall({"id": 7, "credit": 1}, lines.append)
+    assert not call.append("a", 3), "nothing waits"
+    for event in ("a", "b"):
+        call.item({"event": event})
+    assert call.append("c", 3)
+    assert not call.append("de", 3), "it would be too long"
+    call.item({"event": None})
+    assert not call.append("f", 3), "what waits last is no event"
+    call.credit(2)
+    assert lines == [item({"event": each}) for each in ("a", "bc", None)]

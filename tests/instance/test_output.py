@@ -67,7 +67,7 @@ class Watch:
         self.close()
 
 
-SHELL = '{"timestamp":1.0,"name":"shell.init"}\n'
+STARTED = '{"timestamp":1.0,"name":"start"}\n'
 
 
 @dataclass
@@ -78,8 +78,6 @@ class Links:
     watch: Watch
     young: bool = True
     """Whether it numbers entries, as releases after 0.1.0 do."""
-    log: str = SHELL
-    """What the execution has noted."""
     asked: list[Any] = field(default_factory=list)
 
     def stream(self, topic: str, payload: Any) -> Watch:
@@ -90,8 +88,6 @@ class Links:
         self.asked.append((topic, payload["keys"]))
         if not payload["keys"]:
             return {"id": payload["id"], **({"entry": 1} if self.young else {})}
-        if payload["keys"] == ["guest.exec.eventlog"]:
-            return {"guest.exec.eventlog": self.log}
         return {"id": payload["id"], "guest.output": "all of it"}
 
 
@@ -101,29 +97,33 @@ def refusal(errnum: int) -> RequestRefused:
 
 END = {"event": None}
 PRESENT = {
-    "marked": (Links("flux", Watch({"event": "a"}, {"event": "b"}, END, {"event": "c"})), ["a", "b"]),
-    "none yet": (Links("flux", Watch(refusal(errno.ENOENT))), []),
-    "waits for resources": (Links("flux", Watch(), log=""), []),
-    "its shell has failed before it began": (
-        Links("flux", Watch(), log='{"timestamp":1.0,"name":"done"}\n'),
+    "marked": (
+        Links("flux", Watch({"event": "a"}, {"event": "b"}, END, {"event": "c"})),
+        STARTED,
+        ["a", "b"],
+    ),
+    "none yet": (Links("flux", Watch(refusal(errno.ENOENT))), STARTED, []),
+    "waits for resources": (Links("flux", Watch()), "", []),
+    "a Flux that does not know the flag": (
+        Links("flux", Watch(refusal(errno.EPROTO), END)),
+        STARTED,
         ["all of it"],
     ),
-    "a Flux that does not know the flag": (Links("flux", Watch(refusal(errno.EPROTO), END)), ["all of it"]),
-    "embedded": (Links("embedded", Watch({"event": "a"}, END)), ["a"]),
-    "0.1.0": (Links("embedded", Watch(), young=False), ["all of it"]),
+    "embedded": (Links("embedded", Watch({"event": "a"}, END)), "", ["a"]),
+    "0.1.0": (Links("embedded", Watch(), young=False), STARTED, ["all of it"]),
 }
 
 
-@pytest.mark.parametrize(("links", "shown"), PRESENT.values(), ids=PRESENT)
-def test_what_is_there_ends_though_the_job_goes_on(links: Links, shown: list[str]) -> None:
-    with JobLogs(cast("SharedLinks", links)).present_output(7, -1) as items:
+@pytest.mark.parametrize(("links", "text", "shown"), PRESENT.values(), ids=PRESENT)
+def test_what_is_there_ends_though_the_job_goes_on(links: Links, text: str, shown: list[str]) -> None:
+    with JobLogs(cast("SharedLinks", links)).present_output(7, -1, text) as items:
         assert [item["event"] for item in items] == shown
     assert links.watch.closed or not any(topic.endswith("watch") for topic, _ in links.asked)
 
 
 def test_what_is_there_is_read_as_it_is_asked_for() -> None:
     links = Links("flux", Watch({"event": "a"}, {"event": "b"}, END))
-    items = JobLogs(cast("SharedLinks", links)).present_output(7, -1)
+    items = JobLogs(cast("SharedLinks", links)).present_output(7, -1, STARTED)
     assert next(items)["event"] == "a"
     assert len(links.watch.items) == 2
     assert links.asked[-1] == ("job-info.eventlog-watch", 2)
@@ -148,4 +148,4 @@ def test_what_is_known_to_be_reached_is_not_followed(names: tuple[str, ...], fir
 def test_another_refusal_is_raised() -> None:
     links = Links("flux", Watch(refusal(errno.EPERM)))
     with pytest.raises(RequestRefused):
-        next(JobLogs(cast("SharedLinks", links)).present_output(7, -1))
+        next(JobLogs(cast("SharedLinks", links)).present_output(7, -1, STARTED))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burst.elsewhere import output
-from burst.elsewhere.output import OutputReader
+from burst.elsewhere.output import OutputReader, PacedReader
 from minicluster.instance.records import OutputChunk
 
 if TYPE_CHECKING:
@@ -93,7 +93,16 @@ def test_whatever_is_taken_all_of_it_comes_once(
 
 
 def test_much_of_it_comes_in_parts() -> None:
-    entries = [("stdout", bytes(1000))] * 600
+    entries = [("stdout", bytes(10_000))] * 600
     parts = OutputReader(NAMES).read(Log(*entries), 1, {})  # type: ignore[arg-type]
-    assert output.MAX_BYTES <= sum(len(each.data) for each in parts) < output.MAX_BYTES + 1000
+    assert output.MAX_BYTES <= sum(len(each.data) for each in parts) < output.MAX_BYTES + 10_000
     assert max(len(each.data) for each in parts) == output.PART_BYTES
+
+
+def test_output_that_takes_long_to_read_is_read_seldom() -> None:
+    """But for the last of it, which nobody is to wait for."""
+    times = iter((100.0, 102.0, 119.9, 120.0, 121.0, 122.0, 124.0))
+    log, reader = Log(("stdout", b"abc")), PacedReader(OutputReader(NAMES), lambda: next(times))
+    seen = [bool(reader.read(log, 1, {}, whole=whole)) for whole in (False, False, False, True)]  # type: ignore[arg-type]
+    assert seen == [True, False, True, True]
+    assert len(log.read) == 3

@@ -89,7 +89,8 @@ def test_a_followed_log_is_whole_however_slow_its_reader(
     lead: Lead, monkeypatch: pytest.MonkeyPatch, engine: str, more: dict[str, int]
 ) -> None:
     """What waits for him is bounded: the watch is ended and begun again, and he gets each entry once."""
-    monkeypatch.setattr(served_stream, "MAX_ITEMS", 50)
+    monkeypatch.setattr(served_stream, "MAX_BYTES", 200)
+    monkeypatch.setattr(served_stream, "ITEM_BYTES", 20)
     lead.broker = PlayedBroker(engine, entries=1000)
     first = more.get("after", -1) + 1
     with LinesClient(lead.client, JOBS) as client:
@@ -100,10 +101,13 @@ def test_a_followed_log_is_whole_however_slow_its_reader(
             found.append(line["payload"])
             client.send({"id": 1, "credit": 1})
     assert line == {"id": 1, "errnum": errno.ENODATA, "errstr": "No data available"}
-    assert [int(each["event"]) for each in found] == list(range(first, 1000))
+    entries = [[int(line) for line in each["event"].split()] for each in found]
+    assert [number for each in entries for number in each] == list(range(first, 1000))
+    assert {len(each["event"]) <= 20 for each in found} == {True}
+    assert 50 < len(found) < 500, "those that waited came together"
     assert lead.broker.begun.count(EVENTLOG) > 5
     if more:
-        assert [each["entry"] for each in found] == list(range(first, 1000))
+        assert [each["entry"] for each in found] == [each[0] for each in entries]
 
 
 def test_large_entries_that_wait_are_bounded_by_their_bytes(
