@@ -180,6 +180,8 @@ lock: $(VENV)/.ready
 	@$(COMPILE) -c requirements/lock.txt pyproject.toml -o requirements/runtime.txt
 	@$(COMPILE) -c requirements/lock.txt --extra rest --extra rest-postgresql pyproject.toml -o requirements/rest.txt
 	@$(COMPILE) -c requirements/lock.txt --extra burst --extra rest-postgresql pyproject.toml -o requirements/burst.txt
+	@$(COMPILE) -c requirements/lock.txt --extra burst --extra rest-postgresql --extra eks --extra gke pyproject.toml \
+		-o requirements/clouds.txt
 	@$(COMPILE) -c requirements/lock.txt --group image-build -o requirements/image-build.txt
 	@$(COMPILE) --upgrade --group uv -o requirements/uv.txt
 	@rm -rf $(VENV)-lock
