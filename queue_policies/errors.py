@@ -5,6 +5,7 @@ PolicyError
 ├── PolicySettings     a setting that the policy does not have, or of the wrong type
 ├── PolicyPlugin       a plug-in that does not load; names it
 ├── PolicyDefect       a policy raised, or returned an impossible action; names it, the job and the state
+│   └── PlacementDefect    a placement raised, or returned what is not free, or too little; names the same
 └── OrderRefused       an order by hand that cannot be given to a job now; has the reason
 """
 
@@ -33,6 +34,10 @@ class PluginWarning(UserWarning):
 
 class PolicyDefect(PolicyError):  # noqa: N818 - it reads as what it is
     """A policy raised, or returned an action that is impossible."""
+
+
+class PlacementDefect(PolicyDefect):
+    """A placement raised, or returned an allocation that is not free or is not what was requested."""
 
 
 class OrderRefused(PolicyError):  # noqa: N818 - it reads as what it is

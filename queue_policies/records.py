@@ -13,7 +13,10 @@ import enum
 import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from queue_policies.placement.records import Profile
 
 
 class Request(Hashable, Protocol):
@@ -51,6 +54,11 @@ class Elastic:
     malleable: bool = False
 
 
+def _profile(request: Request) -> Profile | None:
+    shape = getattr(request, "shape", None)  # requests that only count units have none
+    return None if shape is None else shape.profile
+
+
 class QueuedJob(NamedTuple):
     """A job that waits. The order of the queue is priority descending, then id ascending."""
 
@@ -67,6 +75,11 @@ class QueuedJob(NamedTuple):
     """None: the job is rigid."""
     estimate: RunTime | None = None
     """None: unknown."""
+
+    @property
+    def profile(self) -> Profile | None:
+        """What its tasks are like; None: unknown."""
+        return _profile(self.request)
 
     @property
     def order(self) -> tuple[int, int]:
@@ -106,6 +119,11 @@ class RunningJob(NamedTuple):
     def size(self) -> int:
         """The units that it holds."""
         return self.request.size
+
+    @property
+    def profile(self) -> Profile | None:
+        """What its tasks are like; None: unknown."""
+        return _profile(self.request)
 
     @property
     def preemptible(self) -> bool:

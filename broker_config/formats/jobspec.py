@@ -42,6 +42,8 @@ class RequestedResources(NamedTuple):
     exclusive: bool = False
     """Whether it takes whole nodes."""
     constraint: Constraint | None = None
+    shape: Any = None
+    """What is known of its tasks, a `TaskShape` of queue policies; None: nothing."""
 
     @property
     def size(self) -> int:

@@ -45,6 +45,8 @@ class Node(NamedTuple):
     gpus: int = 0
     """Bits of GPU ids."""
     properties: frozenset[str] = frozenset()
+    domains: tuple[int, ...] = ()
+    """Bits of the core ids of each NUMA domain, which no R has; (): one domain of all cores."""
 
 
 class ResourceSet(NamedTuple):

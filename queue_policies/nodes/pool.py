@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from queue_policies.nodes import low_ranks
 from queue_policies.nodes.constraints import Constraints
 from queue_policies.nodes.records import NOTHING
+from queue_policies.placement.workers import workers_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
         NodeRequest,
         RankResources,
     )
+    from queue_policies.placement.protocol import Placement
+    from queue_policies.placement.workers import TaskWorker
     from queue_policies.records import Request, Sketch
 
 
@@ -31,9 +34,13 @@ def _checked(request: Request) -> NodeRequest:
 class Pool:
     """The resources of an instance. Ranks that are up and not drained can be given to jobs."""
 
-    def __init__(self, nodes: Sequence[ClusterNode], matches: Matches) -> None:
+    def __init__(
+        self, nodes: Sequence[ClusterNode], matches: Matches, placement: Placement | None = None
+    ) -> None:
         self.nodes = nodes
         """By rank."""
+        self.placement = placement
+        """Where requests go; None: low ranks are filled first."""
         self.constraints = Constraints(nodes, matches)
         self.up: set[int] = set()
         """Ranks whose broker has joined."""
@@ -130,6 +137,10 @@ class Pool:
     def allocation(self, job: int) -> Allocation:
         """Return the job's resources."""
         return self._allocations.get(job, {})
+
+    def workers_of(self, request: NodeRequest, allocation: Allocation) -> dict[int, tuple[TaskWorker, ...]]:
+        """Return the task workers of such a job by rank: their cores, and their numbers of tasks."""
+        return workers_of(request, allocation, self.nodes)
 
     def allocated(self) -> Allocation:
         """Return the resources of all jobs together."""

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from queue_policies.records import Request
+
+if TYPE_CHECKING:
+    from queue_policies.placement.records import TaskShape
 
 RankResources = tuple[int, int]
 """Resources on one rank: bits of cores, bits of GPUs."""
@@ -36,6 +39,10 @@ class ClusterNode(Protocol):
     @property
     def gpus(self) -> int:
         """Bits of GPU ids."""
+
+    @property
+    def domains(self) -> tuple[int, ...]:
+        """Bits of the core ids of each NUMA domain, the lowest first; (): one domain of all cores."""
 
 
 class NodeRequest(Request, Protocol):
@@ -64,6 +71,10 @@ class NodeRequest(Request, Protocol):
     @property
     def constraint(self) -> Hashable:
         """The constraint on nodes; None: all are eligible."""
+
+    @property
+    def shape(self) -> TaskShape | None:
+        """What is known of the job's tasks; None: nothing."""
 
     @property
     def workers(self) -> int:
