@@ -9,7 +9,7 @@ import math
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from queue_policies.errors import PolicyDefect
+from queue_policies.errors import PlacementDefect, PolicyDefect
 from queue_policies.frames import last_frames
 from queue_policies.records import Action, Grow, Preempt, Reserve, Shrink, Start, State, WakeAt
 
@@ -21,9 +21,14 @@ if TYPE_CHECKING:
 
 
 def decide(policy: Policy, state: State, now: float) -> Sequence[Action]:
-    """Return the policy's actions. Raises PolicyDefect if it raises or returns an impossible action."""
+    """Return the policy's actions. Raises PolicyDefect if it raises or returns an impossible action.
+
+    Raises PlacementDefect if the placement does so, on which the policy tries them.
+    """
     try:
         actions = policy.decide(state, now)
+    except PlacementDefect as defect:
+        raise PlacementDefect(f"{defect}; {described(state, now)}") from defect
     except Exception as error:
         what = f"failed: {type(error).__name__}: {error}{last_frames(error)}"
         raise PolicyDefect(f"queue policy {policy.name} {what}; {described(state, now)}") from error

@@ -2,10 +2,13 @@
 
 PolicyError
 ├── UnknownPolicy      no policy of that name; names the nearest
-├── PolicySettings     a setting that the policy does not have, or of the wrong type
+├── UnknownPlacement   no placement of that name; names the nearest
+├── PolicySettings     a setting that the policy or placement does not have, or of the wrong type
 ├── PolicyPlugin       a plug-in that does not load; names it
 ├── PolicyDefect       a policy raised, or returned an impossible action; names it, the job and the state
 │   └── PlacementDefect    a placement raised, or returned what is not free, or too little; names the same
+├── InvalidDomains     the NUMA domains of a node overlap, or miss a core; names node and cores
+├── Undividable        a job cannot be divided into workers, as there is no task or no node
 └── OrderRefused       an order by hand that cannot be given to a job now; has the reason
 """
 
@@ -18,6 +21,10 @@ class PolicyError(Exception):
 
 class UnknownPolicy(PolicyError):  # noqa: N818 - it reads as what it is
     """No policy has this name."""
+
+
+class UnknownPlacement(PolicyError):  # noqa: N818 - it reads as what it is
+    """No placement has this name."""
 
 
 class PolicySettings(PolicyError):  # noqa: N818 - it reads as what it is
@@ -38,6 +45,14 @@ class PolicyDefect(PolicyError):  # noqa: N818 - it reads as what it is
 
 class PlacementDefect(PolicyDefect):
     """A placement raised, or returned an allocation that is not free or is not what was requested."""
+
+
+class InvalidDomains(PolicyError):  # noqa: N818 - it reads as what it is
+    """The NUMA domains of a node overlap, or miss one of its cores."""
+
+
+class Undividable(PolicyError):  # noqa: N818 - it reads as what it is
+    """A job without tasks, or nodes that have room for none."""
 
 
 class OrderRefused(PolicyError):  # noqa: N818 - it reads as what it is

@@ -18,3 +18,12 @@ def gap(seconds: float) -> Any:
     """Return the setting of all policies that resize running jobs."""
     doc = "least seconds between the end of an action on a job and the next one"
     return setting(seconds, doc, least=0.0)
+
+
+AFFINITIES = ("none", "best-effort", "required")
+
+
+def affinity(default: str) -> Any:
+    """Return the setting of all placements that go by the NUMA domains of nodes."""
+    doc = "whether the cores of a worker are of one NUMA domain; with `required` a job waits until they are"
+    return setting(default, doc, choices=AFFINITIES)

@@ -191,7 +191,6 @@ class Scheduling:
         if isinstance(deed, Begun):
             decision.starts.append(self._started(deed))
         elif isinstance(deed, Misfit):
-            what = f"starts job {f58(deed.job)} at {deed.size} cores, for which there is no room"
-            raise NoRoom(f"queue policy {self.policy.name} {what}")
+            raise NoRoom(deed.described(self.policy.name, f"{f58(deed.job)} at {deed.size} cores"))
         elif deed is not None:
             decision.orders.append(deed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from queue_policies.errors import PlacementDefect
 from queue_policies.orders.records import Begun, GrowOrder, Misfit, ShrinkOrder, record
 from queue_policies.records import Grow, Shrink, Start
 
@@ -28,10 +29,16 @@ class Actions:
         if isinstance(action, Start):
             return self._start(action, now)
         if isinstance(action, Grow):
-            return self._resizing.grow(action)
+            return self._grow(action)
         if isinstance(action, Shrink):
             return self._resizing.shrink(action)
         return None
+
+    def _grow(self, action: Grow) -> GrowOrder | Misfit | None:
+        try:
+            return self._resizing.grow(action)
+        except PlacementDefect as defect:
+            return Misfit(action.job, action.size, str(defect))
 
     def _start(self, action: Start, now: float) -> Begun | Misfit | None:
         queued = self._queue[action.job]
@@ -40,7 +47,10 @@ class Actions:
             request = request.sized(action.size)
         if self._resizing.wait_for(queued, request, action.after, now):
             return None
-        allocation = self._resizing.room.pool.alloc(queued.id, request)
+        try:
+            allocation = self._resizing.room.pool.alloc(queued.id, request)
+        except PlacementDefect as defect:
+            return Misfit(queued.id, request.size, str(defect))
         if allocation is None:
             return Misfit(queued.id, request.size)
         self._queue.remove(queued.id)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
+from queue_policies.errors import PlacementDefect
 from queue_policies.nodes.slots import allocation_of
 from queue_policies.orders.records import Begun
 
@@ -16,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class NodeRoom:
-    """Implements `book.Room` on a pool of nodes. What is freed are slots."""
+    """Implements `book.Room` on a pool of nodes. What is freed are slots.
+
+    Where the placement is defective there is no room: the next decision reports the defect.
+    """
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
@@ -25,8 +30,9 @@ class NodeRoom:
         """Reserve as many whole workers as are free, up to `units`."""
         request = cast("NodeRequest", starter.request)
         for workers in range(units // (request.size // request.workers), 0, -1):
-            if self.pool.extend(starter.queued.id, request.with_workers(workers)) is not None:
-                return
+            with suppress(PlacementDefect):
+                if self.pool.extend(starter.queued.id, request.with_workers(workers)) is not None:
+                    return
 
     def give(self, promised: Mapping[int, int], freed: Sequence[Slot]) -> None:
         """Give the slots one by one, to each starter until it has its promised units."""
@@ -44,16 +50,18 @@ class NodeRoom:
         self.pool.release(queued.id)
         for workers in range(request.workers, cast("NodeRequest", queued.request).workers - 1, -1):
             smaller = request.with_workers(workers)
-            allocation = self.pool.alloc(queued.id, smaller)
-            if allocation is not None:
-                return Begun(queued, smaller, allocation)
+            with suppress(PlacementDefect):
+                allocation = self.pool.alloc(queued.id, smaller)
+                if allocation is not None:
+                    return Begun(queued, smaller, allocation)
         return None
 
     def reach(self, job: int, request: NodeRequest, workers: int) -> int:
         """Return with how many workers, at most `workers`, a running job could go on, on what is free now."""
         for more in range(workers - request.workers, 0, -1):
-            if self.pool.extension(job, request.with_workers(more)) is not None:
-                return request.workers + more
+            with suppress(PlacementDefect):
+                if self.pool.extension(job, request.with_workers(more)) is not None:
+                    return request.workers + more
         return request.workers
 
     def reduce(self, job: int, part: Allocation) -> None:

@@ -39,6 +39,12 @@ class Misfit(NamedTuple):
 
     job: int
     size: int
+    defect: str = ""
+    """What is wrong with the placement, if that is why."""
+
+    def described(self, policy: str, job: str) -> str:
+        """Return this in words, for the log of an engine: the job stays queued."""
+        return self.defect or f"queue policy {policy} starts job {job}, for which there is no room"
 
 
 def record(

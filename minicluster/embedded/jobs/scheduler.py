@@ -208,8 +208,11 @@ class Scheduler:
 
     def _check_stuck_queue(self, state: State, now: float) -> None:
         """Report a defect where no event will call the policy again, though its first job could start."""
-        if self.pool.fits(next(iter(self.queue)).request):
-            self._report_defect(str(stuck(self.policy, state, now)))
+        try:
+            if self.pool.fits(next(iter(self.queue)).request):
+                self._report_defect(str(stuck(self.policy, state, now)))
+        except PolicyDefect as defect:
+            self._report_defect(str(defect))
 
     def _apply(self, action: Action, now: float) -> Deed | None:
         if isinstance(action, WakeAt):
@@ -219,8 +222,7 @@ class Scheduler:
             return action if action.job in self.queue else None
         deed = self._actions.apply(action, now)
         if isinstance(deed, Misfit):
-            what = f"starts job {deed.job}, for which there is no room"
-            self._log(ERR, f"queue policy {self.policy.name} {what}")
+            self._log(ERR, deed.described(self.policy.name, str(deed.job)))
             return None
         return deed
 

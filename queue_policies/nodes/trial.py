@@ -1,0 +1,141 @@
+"""Trials: scratch copies of a pool, on which policies try allocations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from queue_policies.errors import PlacementDefect
+from queue_policies.nodes import low_ranks, placing
+from queue_policies.nodes.occupancy import Occupancy, PresentNodes, TrialOccupancy
+
+if TYPE_CHECKING:
+    from queue_policies.nodes.pool import Pool
+    from queue_policies.nodes.records import Allocation, NodeRequest, RankResources
+    from queue_policies.placement.protocol import Placement
+    from queue_policies.records import Request, Sketch
+
+
+def checked_request(request: Request) -> NodeRequest:
+    """Return the request. Raises TypeError if it is no request for nodes and cores."""
+    if not hasattr(request, "slots"):
+        raise TypeError(f"{request!r} is no request for nodes and cores")
+    return cast("NodeRequest", request)
+
+
+class AllocationTrial:
+    """A scratch copy of a pool, on which a policy tries allocations. Only ranks that change are copied."""
+
+    __slots__ = ("_changed", "_placed", "_pool", "free")
+
+    def __init__(self, pool: Pool, origin: AllocationTrial | None = None) -> None:
+        self._pool = pool
+        self.free: int = pool.free if origin is None else origin.free
+        """Free cores on usable ranks."""
+        self._changed: dict[int, RankResources] = {} if origin is None else dict(origin._changed)
+        self._placed: dict[int, Allocation] = {} if origin is None else dict(origin._placed)
+
+    def fits(self, request: Request) -> bool:
+        """Return whether `request` can be placed now."""
+        return self.place(request) is not None
+
+    def place(self, request: Request) -> Allocation | None:
+        """Return an allocation for `request`, or None. Raises TypeError as `Pool.place` does."""
+        asked = checked_request(request)
+        if asked.size > self.free:
+            return None
+        pool = self._pool
+        usable = pool.usable
+        ranks = (rank for rank in pool.constraints.ranks(asked.constraint) if rank in usable)
+        return low_ranks.place(asked, ranks, self._resources_on, pool.nodes)
+
+    def _resources_on(self, rank: int) -> RankResources:
+        changed = self._changed.get(rank)
+        return self._pool.rank_resources[rank] if changed is None else changed
+
+    def take(self, job: int, request: Request) -> bool:
+        """Allocate the request to the job and return True, or change nothing and return False."""
+        allocation = self.place(request)
+        if allocation is None:
+            return False
+        self._hold(job, allocation)
+        return True
+
+    def _hold(self, job: int, allocation: Allocation) -> None:
+        for rank, (cores, gpus) in allocation.items():
+            free = self._resources_on(rank)
+            self._changed[rank] = (free[0] & ~cores, free[1] & ~gpus)
+            if rank in self._pool.usable:
+                self.free -= cores.bit_count()
+        self._placed[job] = allocation
+
+    def holds(self, job: int) -> bool:
+        """Return whether the job was placed here."""
+        return job in self._placed
+
+    def give(self, job: int) -> None:
+        """Release a job's resources, whether it really runs or was placed here."""
+        placed = self._placed.pop(job, None)
+        for rank, (cores, gpus) in (self._pool.allocation(job) if placed is None else placed).items():
+            free = self._resources_on(rank)
+            self._changed[rank] = (free[0] | cores, free[1] | gpus)
+            if rank in self._pool.usable:
+                self.free += cores.bit_count()
+
+    def mirror(self, other: Sketch, job: int) -> None:
+        """Give the job the resources that it has in `other`, which must be free here."""
+        self._hold(job, cast("AllocationTrial", other)._placed[job])
+
+    def copy(self) -> AllocationTrial:
+        """Return an independent copy."""
+        return AllocationTrial(self._pool, self)
+
+
+class PlacementTrial(AllocationTrial):
+    """A trial of a pool with a placement, which also knows the jobs that were placed in the trial."""
+
+    __slots__ = ("_occupancy",)
+
+    def __init__(self, pool: Pool, origin: PlacementTrial | None = None) -> None:
+        super().__init__(pool, origin)
+        self._occupancy: TrialOccupancy = (
+            TrialOccupancy(cast("Occupancy", pool.occupancy), self._resources_on, pool.nodes)
+            if origin is None
+            else origin._occupancy.copy(self._resources_on)
+        )
+
+    def place(self, request: Request) -> Allocation | None:
+        """Return the placement's allocation for `request`, or None. Raises PlacementDefect."""
+        asked = checked_request(request)
+        if asked.size > self.free:
+            return None
+        pool = self._pool
+        usable = pool.usable
+        ranks = tuple(rank for rank in pool.constraints.ranks(asked.constraint) if rank in usable)
+        view = PresentNodes(pool.nodes, ranks, self._occupancy)
+        return placing.found(cast("Placement", pool.placement), asked, view)
+
+    def take(self, job: int, request: Request) -> bool:
+        """Allocate the request to the job and return True, or change nothing and return False."""
+        try:
+            if not super().take(job, request):
+                return False
+        except PlacementDefect as defect:
+            raise placing.of_job(defect, job) from defect
+        self._occupancy.hold(job, self._placed[job], placing.profile_of(request))
+        return True
+
+    def give(self, job: int) -> None:
+        """Release a job's resources, whether it really runs or was placed here."""
+        allocation = self._placed[job] if job in self._placed else self._pool.allocation(job)
+        super().give(job)
+        self._occupancy.release(job, allocation)
+
+    def mirror(self, other: Sketch, job: int) -> None:
+        """Give the job the resources that it has in `other`, which must be free here."""
+        super().mirror(other, job)
+        profile = cast("PlacementTrial", other)._occupancy.profile(job)
+        self._occupancy.hold(job, self._placed[job], profile)
+
+    def copy(self) -> PlacementTrial:
+        """Return an independent copy."""
+        return PlacementTrial(self._pool, self)
