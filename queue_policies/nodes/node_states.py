@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from queue_policies.nodes import placing
 from queue_policies.nodes.constraints import Constraints
+from queue_policies.nodes.occupancy import Occupancy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from queue_policies.nodes.records import Allocation, ClusterNode, Matches, RankResources
+    from queue_policies.placement.protocol import Placement
 
 
 class NodeStates:
     """The nodes of an instance. Those that are up and not drained can be given to jobs."""
 
-    def __init__(self, nodes: Sequence[ClusterNode], matches: Matches) -> None:
+    def __init__(
+        self, nodes: Sequence[ClusterNode], matches: Matches, placement: Placement | None = None
+    ) -> None:
         self.nodes = list(nodes)
         """By rank."""
         self.constraints = Constraints(self.nodes, matches)
@@ -31,6 +36,11 @@ class NodeStates:
         """All cores."""
         self.rank_resources: list[RankResources] = [(node.cores, node.gpus) for node in nodes]
         """What is free on each rank, usable or not."""
+        self.placement = None if placing.is_plain(placement) else placement
+        """Where requests go; None: low ranks are filled first, whatever is known of their tasks."""
+        self.occupancy = None if self.placement is None else Occupancy(self.nodes, self.rank_resources)
+        """Who holds what on each node; None: the placement does not go by that."""
+        self._allocations: dict[int, Allocation] = {}
 
     def mark(self, rank: int, *, up: bool | None = None, drained: bool | None = None) -> None:
         """Set whether a rank is up, and whether it is drained; None: no change."""
@@ -40,6 +50,10 @@ class NodeStates:
         self.usable = frozenset(self.up - self.drained)
         self.free = sum(self.rank_resources[each][0].bit_count() for each in self.usable)
 
+    def allocation(self, job: int) -> Allocation:
+        """Return the job's resources."""
+        return self._allocations.get(job, {})
+
     def allocated(self) -> Allocation:
         """Return the resources of all jobs together."""
         return {
@@ -48,12 +62,21 @@ class NodeStates:
             if (cores, gpus) != (node.cores, node.gpus)
         }
 
-    def _change(self, allocation: Allocation, *, taken: bool) -> None:
-        rank_resources, usable = self.rank_resources, self.usable
-        for rank, (cores, gpus) in allocation.items():
-            free = rank_resources[rank]
-            rank_resources[rank] = (
-                (free[0] & ~cores, free[1] & ~gpus) if taken else (free[0] | cores, free[1] | gpus)
-            )
-            if rank in usable:
-                self.free += -cores.bit_count() if taken else cores.bit_count()
+
+def change(states: NodeStates, allocation: Allocation, *, taken: bool) -> None:
+    """Take these resources, which are free, or return them."""
+    rank_resources, usable = states.rank_resources, states.usable
+    for rank, (cores, gpus) in allocation.items():
+        free = rank_resources[rank]
+        rank_resources[rank] = (
+            (free[0] & ~cores, free[1] & ~gpus) if taken else (free[0] | cores, free[1] | gpus)
+        )
+        if rank in usable:
+            states.free += -cores.bit_count() if taken else cores.bit_count()
+
+
+def replace_node(states: NodeStates, node: ClusterNode) -> None:
+    """Use another record of a node, with the same cores and GPUs: its domains have become known."""
+    states.nodes[node.rank] = node
+    if states.occupancy is not None:
+        states.occupancy.changed((node.rank,))

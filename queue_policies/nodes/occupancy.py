@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from queue_policies.placement.protocol import RankJob
+from queue_policies.placement.protocol import NodeJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from queue_policies.nodes.records import Allocation, ClusterNode, RankResources
     from queue_policies.placement.records import Profile
 
-    Rule = Callable[[ClusterNode, RankResources, Sequence[RankJob]], Any]
+    SummaryRule = Callable[[ClusterNode, RankResources, Sequence[NodeJob]], Any]
 
 
 class Occupancy:
@@ -22,10 +22,10 @@ class Occupancy:
     def __init__(self, nodes: Sequence[ClusterNode], free: Sequence[RankResources]) -> None:
         self._nodes = nodes
         self._free = free  # by rank, changed by the pool
-        self._jobs: list[tuple[RankJob, ...]] = [()] * len(nodes)
+        self._jobs: list[tuple[NodeJob, ...]] = [()] * len(nodes)
         self._profiles: dict[int, Profile | None] = {}
-        self._tables: dict[Rule, list[Any]] = {}
-        self._stale: dict[Rule, set[int]] = {}
+        self._tables: dict[SummaryRule, list[Any]] = {}
+        self._stale: dict[SummaryRule, set[int]] = {}
 
     def profile(self, job: int) -> Profile | None:
         """Return the profile of a job that holds something; None: unknown."""
@@ -35,7 +35,7 @@ class Occupancy:
         """Return what is free on a rank."""
         return self._free[rank]
 
-    def jobs_on(self, rank: int) -> tuple[RankJob, ...]:
+    def jobs_on(self, rank: int) -> tuple[NodeJob, ...]:
         """Return who holds something on a rank."""
         return self._jobs[rank]
 
@@ -45,7 +45,7 @@ class Occupancy:
             profile = self._profiles.get(job)
         self._profiles[job] = profile
         for rank, (cores, _) in allocation.items():
-            self._jobs[rank] = with_job(self._jobs[rank], RankJob(job, cores, profile))
+            self._jobs[rank] = with_job(self._jobs[rank], NodeJob(job, cores, profile))
         self.changed(allocation)
 
     def reduce(self, job: int, part: Allocation) -> None:
@@ -64,7 +64,7 @@ class Occupancy:
         for stale in self._stale.values():
             stale.update(ranks)
 
-    def summaries(self, rule: Rule) -> list[Any]:
+    def summaries(self, rule: SummaryRule) -> list[Any]:
         """Return what `rule` makes of each rank, by rank."""
         table, stale = self._tables.get(rule), self._stale.setdefault(rule, set())
         if table is None:
@@ -85,9 +85,9 @@ class TrialOccupancy:
         self.free = free
         self._origin = origin
         self._nodes = nodes
-        self._jobs: dict[int, tuple[RankJob, ...]] = {}
+        self._jobs: dict[int, tuple[NodeJob, ...]] = {}
         self._profiles: dict[int, Profile | None] = {}
-        self._tables: dict[Rule, dict[int, Any]] = {}  # what rules make of ranks that have changed
+        self._tables: dict[SummaryRule, dict[int, Any]] = {}  # what rules make of ranks that have changed
 
     def copy(self, free: Callable[[int], RankResources]) -> TrialOccupancy:
         """Return an independent copy, for a trial whose free resources are these."""
@@ -101,7 +101,7 @@ class TrialOccupancy:
         """Return the profile of a job that holds something here; None: unknown."""
         return self._profiles[job] if job in self._profiles else self._origin.profile(job)
 
-    def jobs_on(self, rank: int) -> tuple[RankJob, ...]:
+    def jobs_on(self, rank: int) -> tuple[NodeJob, ...]:
         """Return who holds something on a rank."""
         changed = self._jobs.get(rank)
         return self._origin.jobs_on(rank) if changed is None else changed
@@ -110,7 +110,7 @@ class TrialOccupancy:
         """Note that the job holds these resources."""
         self._profiles[job] = profile
         for rank, (cores, _) in allocation.items():
-            self._jobs[rank] = with_job(self.jobs_on(rank), RankJob(job, cores, profile))
+            self._jobs[rank] = with_job(self.jobs_on(rank), NodeJob(job, cores, profile))
             self._forget(rank)
 
     def release(self, job: int, allocation: Allocation) -> None:
@@ -123,7 +123,7 @@ class TrialOccupancy:
         for table in self._tables.values():
             table.pop(rank, None)
 
-    def summaries(self, rule: Rule) -> list[Any]:
+    def summaries(self, rule: SummaryRule) -> list[Any]:
         """Return what `rule` makes of each rank, by rank."""
         found = list(self._origin.summaries(rule))
         table = self._tables.setdefault(rule, {})
@@ -136,7 +136,7 @@ class TrialOccupancy:
 
 @dataclass(frozen=True, slots=True)
 class PresentNodes:
-    """Implements `NodesView` on the nodes of a pool or a trial."""
+    """Implements `PlacementView` on the nodes of a pool or a trial."""
 
     nodes: Sequence[ClusterNode]
     ranks: Sequence[int]
@@ -146,16 +146,16 @@ class PresentNodes:
         """Return what is free on a rank."""
         return self._occupancy.free(rank)
 
-    def jobs_on(self, rank: int) -> Sequence[RankJob]:
+    def jobs_on(self, rank: int) -> Sequence[NodeJob]:
         """Return who holds something on a rank."""
         return self._occupancy.jobs_on(rank)
 
-    def summaries(self, summary: Rule) -> Sequence[Any]:
+    def summaries(self, summary: SummaryRule) -> Sequence[Any]:
         """Return what a pure function makes of each rank, by rank."""
         return self._occupancy.summaries(summary)
 
 
-def with_job(jobs: tuple[RankJob, ...], more: RankJob) -> tuple[RankJob, ...]:
+def with_job(jobs: tuple[NodeJob, ...], more: NodeJob) -> tuple[NodeJob, ...]:
     """Return the jobs of a rank with one more, or with more cores for one of them."""
     for index, each in enumerate(jobs):
         if each.job == more.job:
@@ -164,7 +164,7 @@ def with_job(jobs: tuple[RankJob, ...], more: RankJob) -> tuple[RankJob, ...]:
     return (*jobs, more)
 
 
-def without_cores(jobs: tuple[RankJob, ...], job: int, cores: int) -> tuple[RankJob, ...]:
+def without_cores(jobs: tuple[NodeJob, ...], job: int, cores: int) -> tuple[NodeJob, ...]:
     """Return the jobs of a rank, one of them without these cores; it is gone when it has none."""
     left = (each._replace(cores=each.cores & ~cores) if each.job == job else each for each in jobs)
     return tuple(each for each in left if each.cores)

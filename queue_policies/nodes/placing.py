@@ -13,7 +13,7 @@ from queue_policies.placement.records import Affinity, ProfileKind, TaskShape
 
 if TYPE_CHECKING:
     from queue_policies.nodes.records import Allocation, NodeRequest
-    from queue_policies.placement.protocol import NodesView, Placement
+    from queue_policies.placement.protocol import Placement, PlacementView
     from queue_policies.placement.records import Profile
     from queue_policies.records import Request
 
@@ -52,7 +52,7 @@ def is_plain(placement: Placement | None) -> bool:
     return placement is None or (placement.name == LOW_RANK and getattr(placement, "affinity", "") == "none")
 
 
-def found(placement: Placement, request: NodeRequest, nodes: NodesView) -> Allocation | None:
+def found(placement: Placement, request: NodeRequest, nodes: PlacementView) -> Allocation | None:
     """Return the placement's allocation for a request. Raises PlacementDefect."""
     try:
         allocation = placement.place(ask_of(request, placement), nodes)
@@ -72,7 +72,7 @@ def of_job(defect: PlacementDefect, job: int) -> PlacementDefect:
     return PlacementDefect(f"{defect}; it is job {job}")
 
 
-def fault(request: NodeRequest, allocation: Allocation, nodes: NodesView) -> str:
+def fault(request: NodeRequest, allocation: Allocation, nodes: PlacementView) -> str:
     """Return what is wrong with an allocation for a request; empty: nothing."""
     if not isinstance(allocation, dict):
         return f"returns {allocation!r}, which is no allocation by rank"
@@ -105,7 +105,7 @@ def _wrong_count(request: NodeRequest, slots: list[int]) -> str:
     return f"returns nodes with {slots} slots where each has {each}" if wrong else ""
 
 
-def _described(request: NodeRequest, nodes: NodesView) -> str:
+def _described(request: NodeRequest, nodes: PlacementView) -> str:
     free = sum(nodes.free(rank)[0].bit_count() for rank in nodes.ranks)
     kind = f" on {request.nodes} node(s)" if request.nodes else ""
     usable = f"{len(nodes.ranks)} rank(s) that it may use"

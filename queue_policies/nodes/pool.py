@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from functools import partial
+from typing import TYPE_CHECKING
 
 from queue_policies.errors import PlacementDefect
 from queue_policies.nodes import low_ranks, placing
-from queue_policies.nodes.node_states import NodeStates
-from queue_policies.nodes.occupancy import Occupancy, PresentNodes
+from queue_policies.nodes.node_states import NodeStates, change
+from queue_policies.nodes.occupancy import PresentNodes
 from queue_policies.nodes.records import NOTHING
 from queue_policies.nodes.trial import AllocationTrial, PlacementTrial, checked_request
 from queue_policies.placement.workers import workers_of
@@ -15,6 +16,7 @@ from queue_policies.placement.workers import workers_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
 
+    from queue_policies.nodes.occupancy import Occupancy
     from queue_policies.nodes.records import Allocation, ClusterNode, Matches, NodeRequest
     from queue_policies.placement.protocol import Placement
     from queue_policies.placement.records import Profile
@@ -24,23 +26,29 @@ if TYPE_CHECKING:
     Find = Callable[[NodeRequest, Iterable[int], low_ranks.Free, Sequence[ClusterNode]], Allocation | None]
 
 
+def found_among(
+    placement: Placement,
+    occupancy: Occupancy,
+    request: NodeRequest,
+    ranks: Iterable[int],
+    _free: low_ranks.Free,
+    nodes: Sequence[ClusterNode],
+) -> Allocation | None:
+    """Return the placement's allocation for a request, as `low_ranks.place`. Raises PlacementDefect."""
+    return placing.found(placement, request, PresentNodes(nodes, tuple(ranks), occupancy))
+
+
 class Pool(NodeStates):
     """The resources of an instance, what each job holds, and where a request fits."""
 
     def __init__(
         self, nodes: Sequence[ClusterNode], matches: Matches, placement: Placement | None = None
     ) -> None:
-        super().__init__(nodes, matches)
-        self.placement = None if placing.is_plain(placement) else placement
-        """Where requests go; None: low ranks are filled first, whatever is known of their tasks."""
-        self._allocations: dict[int, Allocation] = {}
-        self.occupancy: Occupancy | None = None
-        """Who holds what on each node; None: nobody asks."""
+        super().__init__(nodes, matches, placement)
         self._find: Find = low_ranks.place
         self._trial: Callable[[Pool], AllocationTrial] = AllocationTrial
-        if self.placement is not None:
-            self.occupancy = Occupancy(self.nodes, self.rank_resources)
-            self._find = self._by_placement
+        if self.placement is not None and self.occupancy is not None:
+            self._find = partial(found_among, self.placement, self.occupancy)
             self._trial = PlacementTrial
 
     def sketch(self) -> Sketch:
@@ -62,18 +70,6 @@ class Pool(NodeStates):
         usable = self.usable
         ranks = (r for r in self.constraints.ranks(asked.constraint) if r in usable and r not in beside)
         return self._find(asked, ranks, self.rank_resources.__getitem__, self.nodes)
-
-    def _by_placement(
-        self, asked: NodeRequest, ranks: Iterable[int], _free: low_ranks.Free, nodes: Sequence[ClusterNode]
-    ) -> Allocation | None:
-        view = PresentNodes(nodes, tuple(ranks), cast("Occupancy", self.occupancy))
-        return placing.found(cast("Placement", self.placement), asked, view)
-
-    def replace(self, node: ClusterNode) -> None:
-        """Use another record of a node, with the same cores and GPUs: its domains have become known."""
-        self.nodes[node.rank] = node
-        if self.occupancy is not None:
-            self.occupancy.changed((node.rank,))
 
     def alloc(self, job: int, request: Request) -> Allocation | None:
         """Give the job its resources, or return None if they are not free now. Raises PlacementDefect."""
@@ -105,14 +101,14 @@ class Pool(NodeStates):
 
     def hold(self, job: int, allocation: Allocation, profile: Profile | None = None) -> None:
         """Give the job exactly these resources, which are free. `profile` is that of its tasks."""
-        self._change(allocation, taken=True)
+        change(self, allocation, taken=True)
         if self.occupancy is not None:
             self.occupancy.hold(job, allocation, profile)
         self._allocations[job] = allocation
 
     def add(self, job: int, more: Allocation, profile: Profile | None = None) -> None:
         """Add these resources, which are free, to the job's."""
-        self._change(more, taken=True)
+        change(self, more, taken=True)
         if self.occupancy is not None:
             self.occupancy.hold(job, more, profile)
         allocation = dict(self.allocation(job))
@@ -123,7 +119,7 @@ class Pool(NodeStates):
 
     def reduce(self, job: int, part: Allocation) -> None:
         """Release a part of the job's resources."""
-        self._change(part, taken=False)
+        change(self, part, taken=False)
         if self.occupancy is not None:
             self.occupancy.reduce(job, part)
         allocation = dict(self.allocation(job))
@@ -136,13 +132,9 @@ class Pool(NodeStates):
     def release(self, job: int) -> None:
         """Release all resources of the job."""
         allocation = self._allocations.pop(job, {})
-        self._change(allocation, taken=False)
+        change(self, allocation, taken=False)
         if self.occupancy is not None:
             self.occupancy.release(job, allocation)
-
-    def allocation(self, job: int) -> Allocation:
-        """Return the job's resources."""
-        return self._allocations.get(job, {})
 
     def workers_of(self, request: NodeRequest, allocation: Allocation) -> dict[int, tuple[TaskWorker, ...]]:
         """Return the task workers of such a job by rank: their cores, and their numbers of tasks."""

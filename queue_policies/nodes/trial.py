@@ -9,7 +9,7 @@ from queue_policies.nodes import low_ranks, placing
 from queue_policies.nodes.occupancy import Occupancy, PresentNodes, TrialOccupancy
 
 if TYPE_CHECKING:
-    from queue_policies.nodes.pool import Pool
+    from queue_policies.nodes.node_states import NodeStates
     from queue_policies.nodes.records import Allocation, NodeRequest, RankResources
     from queue_policies.placement.protocol import Placement
     from queue_policies.records import Request, Sketch
@@ -27,7 +27,7 @@ class AllocationTrial:
 
     __slots__ = ("_changed", "_placed", "_pool", "free")
 
-    def __init__(self, pool: Pool, origin: AllocationTrial | None = None) -> None:
+    def __init__(self, pool: NodeStates, origin: AllocationTrial | None = None) -> None:
         self._pool = pool
         self.free: int = pool.free if origin is None else origin.free
         """Free cores on usable ranks."""
@@ -95,7 +95,7 @@ class PlacementTrial(AllocationTrial):
 
     __slots__ = ("_occupancy",)
 
-    def __init__(self, pool: Pool, origin: PlacementTrial | None = None) -> None:
+    def __init__(self, pool: NodeStates, origin: PlacementTrial | None = None) -> None:
         super().__init__(pool, origin)
         self._occupancy: TrialOccupancy = (
             TrialOccupancy(cast("Occupancy", pool.occupancy), self._resources_on, pool.nodes)

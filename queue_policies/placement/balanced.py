@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from queue_policies.nodes.domains import domains_of
 from queue_policies.nodes.low_ranks import slots_on
 from queue_policies.placement.distribution import distribute
+from queue_policies.placement.domain_slots import DomainSlots
 from queue_policies.placement.granularity import PREDICTED, fewest
-from queue_policies.placement.pieces import Pieces
 from queue_policies.placement.records import Profile, ProfileKind
 from queue_policies.placement.room import (
-    Room,
+    RankRoom,
     allocation_of,
     by_node,
     packed,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from queue_policies.nodes.records import Allocation, ClusterNode, RankResources
-    from queue_policies.placement.protocol import NodesView, PlacementAsk, RankJob
+    from queue_policies.placement.protocol import NodeJob, PlacementAsk, PlacementView
 
 EMPTIEST, FULLEST = "emptiest", "fullest"
 
@@ -75,7 +75,7 @@ class Balanced:
     )
     affinity: str = affinity("best-effort")
 
-    def place(self, ask: PlacementAsk, nodes: NodesView) -> Allocation | None:
+    def place(self, ask: PlacementAsk, nodes: PlacementView) -> Allocation | None:
         """Place by the kind of the profile."""
         kind = None if ask.profile is None else ask.profile.kind
         table = nodes.summaries(self.domains)
@@ -102,7 +102,7 @@ class Balanced:
             return self.memory
         return self.cpu if profile.kind is ProfileKind.CPU else self.other
 
-    def domains(self, node: ClusterNode, free: RankResources, jobs: Sequence[RankJob]) -> tuple[Domain, ...]:
+    def domains(self, node: ClusterNode, free: RankResources, jobs: Sequence[NodeJob]) -> tuple[Domain, ...]:
         """Return the domains of a node that have a free core."""
         found = []
         for index, domain in enumerate(domains_of(node)):
@@ -115,64 +115,66 @@ class Balanced:
         return tuple(found)
 
     def _below_the_knee(
-        self, ask: PlacementAsk, nodes: NodesView, domains: list[Domain]
+        self, ask: PlacementAsk, nodes: PlacementView, domains: list[Domain]
     ) -> Allocation | None:
         """Divide the slots evenly among so many domains that none gets above the knee, or else among all."""
-        pieces, each = Pieces(ask, nodes), self.demand(ask.profile) * ask.request.cores
+        given, each = DomainSlots(ask, nodes), self.demand(ask.profile) * ask.request.cores
         heapq.heapify(domains)
         opened: list[Domain] = []
         missing = ask.request.slots
         while domains and missing > 0:
             domain = heapq.heappop(domains)
             opened.append(domain)
-            below = (self.knee - domain.demand) / each if each else pieces.room(domain)
-            missing -= max(0, int(min(below, pieces.room(domain))))
+            below = (self.knee - domain.demand) / each if each else given.room(domain)
+            missing -= max(0, int(min(below, given.room(domain))))
         line = [(domain.demand, domain.busy, domain.rank, domain.number, domain) for domain in opened]
         heapq.heapify(line)
         for _ in range(ask.request.slots):
-            while line and not pieces.room(line[0][4]):
+            while line and not given.room(line[0][4]):
                 heapq.heappop(line)
             if not line:
                 return packed(ask, nodes)
             demand, busy, rank, number, domain = line[0]
-            pieces.give(domain, 1)
+            given.give(domain, 1)
             heapq.heapreplace(line, (demand + each, busy + ask.request.cores, rank, number, domain))
-        return pieces.allocation()
+        return given.allocation()
 
-    def _by_cores(self, ask: PlacementAsk, nodes: NodesView, domains: Iterable[Domain]) -> Allocation | None:
+    def _by_cores(
+        self, ask: PlacementAsk, nodes: PlacementView, domains: Iterable[Domain]
+    ) -> Allocation | None:
         """Give the slots one by one to the domain with the most free cores, or with the fewest."""
-        pieces, sign = Pieces(ask, nodes), 1 if self.cores == EMPTIEST else -1
+        given, sign = DomainSlots(ask, nodes), 1 if self.cores == EMPTIEST else -1
         line = [(sign * domain.busy, domain.rank, domain.number, domain) for domain in domains]
         heapq.heapify(line)
         for _ in range(ask.request.slots):
-            while line and not pieces.room(line[0][3]):
+            while line and not given.room(line[0][3]):
                 heapq.heappop(line)
             if not line:
                 return packed(ask, nodes)
             busy, rank, number, domain = line[0]
-            pieces.give(domain, 1)
+            given.give(domain, 1)
             heapq.heapreplace(line, (busy + sign * ask.request.cores, rank, number, domain))
-        return pieces.allocation()
+        return given.allocation()
 
     def _workers(
-        self, ask: PlacementAsk, nodes: NodesView, domains: Iterable[Domain], kind: ProfileKind | None
+        self, ask: PlacementAsk, nodes: PlacementView, domains: Iterable[Domain], kind: ProfileKind | None
     ) -> Allocation | None:
         """Place so many workers as the user says, each in the best domain that holds it."""
-        pieces, each = Pieces(ask, nodes), self.demand(ask.profile) * ask.request.cores
+        given, each = DomainSlots(ask, nodes), self.demand(ask.profile) * ask.request.cores
         line = [(*self._key(domain, kind), domain.rank, domain.number, domain) for domain in domains]
         for slots in sizes_of(ask):
-            fitting = [entry for entry in line if pieces.room(entry[-1]) >= slots]
+            fitting = [entry for entry in line if given.room(entry[-1]) >= slots]
             if not fitting:
                 return packed(ask, nodes)
             best = min(fitting)
             line.remove(best)
-            pieces.give(best[-1], slots)
-            demand = best[-1].demand + pieces.given(best[-1]) * each
+            given.give(best[-1], slots)
+            demand = best[-1].demand + given.given(best[-1]) * each
             moved = best[-1]._replace(
-                demand=demand, busy=best[-1].busy + pieces.given(best[-1]) * ask.request.cores
+                demand=demand, busy=best[-1].busy + given.given(best[-1]) * ask.request.cores
             )
             line.append((*self._key(moved, kind), moved.rank, moved.number, best[-1]))
-        return pieces.allocation()
+        return given.allocation()
 
     def _key(self, domain: Domain, kind: ProfileKind | None) -> tuple[float, int]:
         """Return what orders domains for such a job, the best one first."""
@@ -182,8 +184,8 @@ class Balanced:
         return 0.0, sign * domain.busy
 
     def _in_order(
-        self, domains: Iterable[Domain], kind: ProfileKind | None, ask: PlacementAsk, nodes: NodesView
-    ) -> list[Room]:
+        self, domains: Iterable[Domain], kind: ProfileKind | None, ask: PlacementAsk, nodes: PlacementView
+    ) -> list[RankRoom]:
         """Return the nodes in the order in which a request for nodes takes them."""
         keys: dict[int, tuple[float, int]] = {}
         for domain in domains:
@@ -196,13 +198,13 @@ class Balanced:
         )
 
 
-def _together(ask: PlacementAsk, nodes: NodesView, domains: Sequence[Domain]) -> Allocation | None:
+def _together(ask: PlacementAsk, nodes: PlacementView, domains: Sequence[Domain]) -> Allocation | None:
     """Place a job whose tasks belong together: in one domain, else on one node, else on few nodes."""
-    pieces, slots = Pieces(ask, nodes), ask.request.slots
-    fitting = [domain for domain in domains if pieces.room(domain) >= slots]
+    given, slots = DomainSlots(ask, nodes), ask.request.slots
+    fitting = [domain for domain in domains if given.room(domain) >= slots]
     if fitting:
-        pieces.give(min(fitting, key=lambda domain: _left_over(domain, nodes)), slots)
-        return pieces.allocation()
+        given.give(min(fitting, key=lambda domain: _left_over(domain, nodes)), slots)
+        return given.allocation()
     rooms = rooms_of(ask, nodes)
     enough = [room for room in rooms if room.slots >= slots]
     if enough:
@@ -213,14 +215,14 @@ def _together(ask: PlacementAsk, nodes: NodesView, domains: Sequence[Domain]) ->
     return _on_few_nodes(ask, nodes, rooms)
 
 
-def _left_over(domain: Domain, nodes: NodesView) -> tuple[bool, float, int, int, int]:
+def _left_over(domain: Domain, nodes: PlacementView) -> tuple[bool, float, int, int, int]:
     """Return what orders domains for such a job: a whole one comes first, then the fullest."""
     whole = domain.free == domains_of(nodes.nodes[domain.rank])[domain.number]
     free_on_node = nodes.free(domain.rank)[0].bit_count()
     return (not whole, free_on_node if whole else -domain.busy, free_on_node, domain.rank, domain.number)
 
 
-def _filled(ask: PlacementAsk, rooms: Iterable[Room]) -> Allocation | None:
+def _filled(ask: PlacementAsk, rooms: Iterable[RankRoom]) -> Allocation | None:
     """Fill one rank after the other."""
     missing, taken = ask.request.slots, []
     for room in rooms:
@@ -233,7 +235,7 @@ def _filled(ask: PlacementAsk, rooms: Iterable[Room]) -> Allocation | None:
     return None
 
 
-def _on_few_nodes(ask: PlacementAsk, nodes: NodesView, rooms: Sequence[Room]) -> Allocation | None:
+def _on_few_nodes(ask: PlacementAsk, nodes: PlacementView, rooms: Sequence[RankRoom]) -> Allocation | None:
     """Place a job that is larger than a node on as few nodes as hold it; None: it waits for a node, or
     several.
     """
@@ -256,14 +258,14 @@ def _on_few_nodes(ask: PlacementAsk, nodes: NodesView, rooms: Sequence[Room]) ->
     return allocation_of(ask, taken)
 
 
-def _one_a_node(ask: PlacementAsk, nodes: NodesView) -> Allocation | None:
+def _one_a_node(ask: PlacementAsk, nodes: PlacementView) -> Allocation | None:
     """Place one worker a node, beside no other job that does much input and output if that is possible."""
     rooms = sorted(rooms_of(ask, nodes), key=lambda room: (-room.slots, room.rank))
     apart = without_io(rooms, nodes)
     return _levelled(ask, apart) or _levelled(ask, rooms)
 
 
-def _levelled(ask: PlacementAsk, rooms: Sequence[Room]) -> Allocation | None:
+def _levelled(ask: PlacementAsk, rooms: Sequence[RankRoom]) -> Allocation | None:
     """Give the slots to these ranks in turns."""
     if sum(room.slots for room in rooms) < ask.request.slots:
         return None

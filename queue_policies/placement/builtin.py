@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 CLASSES = {
     "low-rank": "queue_policies.placement.low_rank:LowRank",
-    "spread": "queue_policies.placement.spread:Spread",
-    "pack": "queue_policies.placement.pack:Pack",
+    "spread": "queue_policies.placement.spread:SpreadNodes",
+    "pack": "queue_policies.placement.pack:PackNodes",
     "random": "queue_policies.placement.random_nodes:RandomNodes",
     "task-group": "queue_policies.placement.task_group:TaskGroup",
     "balanced": "queue_policies.placement.balanced:Balanced",

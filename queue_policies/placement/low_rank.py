@@ -15,7 +15,7 @@ from queue_policies.settings import affinity
 
 if TYPE_CHECKING:
     from queue_policies.nodes.records import Allocation
-    from queue_policies.placement.protocol import NodesView, PlacementAsk
+    from queue_policies.placement.protocol import PlacementAsk, PlacementView
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class LowRank:
     name: ClassVar[str] = "low-rank"
     affinity: str = affinity("none")
 
-    def place(self, ask: PlacementAsk, nodes: NodesView) -> Allocation | None:
+    def place(self, ask: PlacementAsk, nodes: PlacementView) -> Allocation | None:
         """Fill the lowest ranks."""
         if ask.affinity is Affinity.NONE:
             return low_ranks.place(ask.request, nodes.ranks, nodes.free, nodes.nodes)

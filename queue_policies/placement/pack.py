@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from queue_policies.nodes.records import Allocation
-    from queue_policies.placement.protocol import NodesView, PlacementAsk
-    from queue_policies.placement.room import Room
+    from queue_policies.placement.protocol import PlacementAsk, PlacementView
+    from queue_policies.placement.room import RankRoom
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
+class PackNodes:
     """The fullest nodes come first."""
 
     name: ClassVar[str] = "pack"
     affinity: str = affinity("best-effort")
 
-    def place(self, ask: PlacementAsk, nodes: NodesView) -> Allocation | None:
+    def place(self, ask: PlacementAsk, nodes: PlacementView) -> Allocation | None:
         """Go by the least free cores, then by the lowest rank."""
         rooms = sorted(rooms_of(ask, nodes), key=_free_cores)
         if by_node(ask):
             return take_nodes(ask, rooms, nodes)
         sizes = sizes_of(ask)
-        given: list[Room] = []
+        given: list[RankRoom] = []
         while sizes:
             count, room = _best(rooms, sizes)
             if room is None:
@@ -44,11 +44,11 @@ class Pack:
         return allocation_of(ask, given)
 
 
-def _free_cores(room: Room) -> tuple[int, int]:
+def _free_cores(room: RankRoom) -> tuple[int, int]:
     return room.cores, room.rank
 
 
-def _best(rooms: Sequence[Room], sizes: Sequence[int]) -> tuple[int, Room | None]:
+def _best(rooms: Sequence[RankRoom], sizes: Sequence[int]) -> tuple[int, RankRoom | None]:
     """Return the fullest rank that all these workers fit on, else the one that most fit on, and how many."""
     most, best = 0, None
     for room in rooms:

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from queue_policies.nodes.records import Allocation, ClusterNode, NodeRequest, RankResources
     from queue_policies.placement.records import Affinity, Profile
 
-Summary = TypeVar("Summary")
+_Summary = TypeVar("_Summary")
 
 
-class RankJob(NamedTuple):
+class NodeJob(NamedTuple):
     """What a job holds on one rank."""
 
     job: int
@@ -39,7 +39,7 @@ class PlacementAsk(NamedTuple):
     affinity: Affinity
 
 
-class NodesView(Protocol):
+class PlacementView(Protocol):
     """The nodes as they are at the moment, or would be in a trial. Read-only, and valid for one call."""
 
     @property
@@ -53,12 +53,12 @@ class NodesView(Protocol):
     def free(self, rank: int) -> RankResources:
         """Return what is free on a rank."""
 
-    def jobs_on(self, rank: int) -> Sequence[RankJob]:
+    def jobs_on(self, rank: int) -> Sequence[NodeJob]:
         """Return who holds something on a rank, in the order in which they came."""
 
     def summaries(
-        self, summary: Callable[[ClusterNode, RankResources, Sequence[RankJob]], Summary]
-    ) -> Sequence[Summary]:
+        self, summary: Callable[[ClusterNode, RankResources, Sequence[NodeJob]], _Summary]
+    ) -> Sequence[_Summary]:
         """Return by rank what a pure function makes of each node, of what is free, and of its jobs.
 
         The results are kept, and made anew for nodes that have changed. So `summary` must be hashable, and
@@ -75,7 +75,7 @@ class Placement(Protocol):
 
     name: ClassVar[str]
 
-    def place(self, ask: PlacementAsk, nodes: NodesView) -> Allocation | None:
+    def place(self, ask: PlacementAsk, nodes: PlacementView) -> Allocation | None:
         """Return an allocation for all that the request is for, or None. Pure and deterministic.
 
         What it returns must be free, on ranks that may be used, and neither too little nor too much.

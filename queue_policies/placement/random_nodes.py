@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from queue_policies.nodes.records import Allocation
-    from queue_policies.placement.protocol import NodesView, PlacementAsk
-    from queue_policies.placement.room import Room
+    from queue_policies.placement.protocol import PlacementAsk, PlacementView
+    from queue_policies.placement.room import RankRoom
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,13 @@ class RandomNodes:
     seed: int = setting(0, "draws of another seed are other draws")
     affinity: str = affinity("best-effort")
 
-    def place(self, ask: PlacementAsk, nodes: NodesView) -> Allocation | None:
+    def place(self, ask: PlacementAsk, nodes: PlacementView) -> Allocation | None:
         """Draw a node for each worker."""
         rooms = rooms_of(ask, nodes)
         draws = _Draws(self.seed, ask, [(room.rank, *nodes.free(room.rank)) for room in rooms])
         if by_node(ask):
             return take_nodes(ask, draws.shuffled(rooms), nodes)
-        left: list[Room] = []
+        left: list[RankRoom] = []
         size = 0
         for slots in sizes_of(ask):
             if slots != size:
@@ -73,7 +73,7 @@ class _Draws:
         drawn = blake2b(self._count.to_bytes(8, "big"), key=self._key, digest_size=8)
         return int.from_bytes(drawn.digest(), "big") % limit
 
-    def shuffled(self, rooms: Sequence[Room]) -> list[Room]:
+    def shuffled(self, rooms: Sequence[RankRoom]) -> list[RankRoom]:
         """Return the ranks in a random order."""
         left = list(rooms)
         return [left.pop(self.below(len(left))) for _ in rooms]

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from queue_policies.nodes.records import Allocation, ClusterNode, NodeRequest, RankResources
-    from queue_policies.placement.protocol import NodesView, PlacementAsk, RankJob
+    from queue_policies.placement.protocol import NodeJob, PlacementAsk, PlacementView
 
 
-class Room:
+class RankRoom:
     """A rank while a job is placed: it is given workers, and cut at the end."""
 
     __slots__ = ("_affinity", "_domains", "_free", "_given", "_request", "cores", "parts", "rank", "slots")
@@ -96,25 +96,25 @@ def _near(cores: int, count: int, domains: Iterable[int]) -> int:
     return lowest(next(enough, cores), count)
 
 
-def rooms_of(ask: PlacementAsk, nodes: NodesView) -> list[Room]:
+def rooms_of(ask: PlacementAsk, nodes: PlacementView) -> list[RankRoom]:
     """Return the ranks on which at least one slot fits, ascending; for whole nodes, those that are free."""
     least = ask.request.cores
     found = []
     for rank in nodes.ranks:
         free, node = nodes.free(rank), nodes.nodes[rank]
         if free[0].bit_count() >= least and (not ask.request.exclusive or free == (node.cores, node.gpus)):
-            room = Room(node, free, ask)
+            room = RankRoom(node, free, ask)
             if room.fits(1):
                 found.append(room)
     return found
 
 
-def without_io(rooms: Sequence[Room], nodes: NodesView) -> list[Room]:
+def without_io(rooms: Sequence[RankRoom], nodes: PlacementView) -> list[RankRoom]:
     """Return those ranks on which no job does much input and output."""
     return [room for room in rooms if not any(_does_io(job) for job in nodes.jobs_on(room.rank))]
 
 
-def _does_io(job: RankJob) -> bool:
+def _does_io(job: NodeJob) -> bool:
     return job.profile is not None and job.profile.kind is ProfileKind.IO
 
 
@@ -129,11 +129,11 @@ def by_node(ask: PlacementAsk) -> bool:
     return bool(ask.request.nodes or ask.request.exclusive)
 
 
-def take_nodes(ask: PlacementAsk, rooms: Iterable[Room], nodes: NodesView) -> Allocation | None:
+def take_nodes(ask: PlacementAsk, rooms: Iterable[RankRoom], nodes: PlacementView) -> Allocation | None:
     """Return an allocation for a number of nodes, the first of these that fit."""
     count, slots = whole_nodes_wanted(ask.request) if ask.request.exclusive else _nodes_wanted(ask.request)
     workers = distribute(ask.workers, count)
-    taken: list[Room] = []
+    taken: list[RankRoom] = []
     for room in rooms:
         number = workers[len(taken)] or (1 if ask.affinity is not Affinity.REQUIRED or ask.workers else slots)
         sizes = distribute(slots, min(number, slots))
@@ -148,11 +148,11 @@ def _nodes_wanted(request: NodeRequest) -> tuple[int, int]:
     return request.nodes, request.slots
 
 
-def _whole(rooms: Iterable[Room], nodes: NodesView) -> Allocation:
+def _whole(rooms: Iterable[RankRoom], nodes: PlacementView) -> Allocation:
     return {room.rank: (nodes.nodes[room.rank].cores, nodes.nodes[room.rank].gpus) for room in rooms}
 
 
-def _fill(room: Room, sizes: Sequence[int]) -> bool:
+def _fill(room: RankRoom, sizes: Sequence[int]) -> bool:
     """Give a rank all of these workers and return True, or return False if one does not fit."""
     for slots in sizes:
         if not room.fits(slots):
@@ -161,7 +161,7 @@ def _fill(room: Room, sizes: Sequence[int]) -> bool:
     return True
 
 
-def packed(ask: PlacementAsk, nodes: NodesView) -> Allocation | None:
+def packed(ask: PlacementAsk, nodes: PlacementView) -> Allocation | None:
     """Return an allocation for workers of one or two sizes wherever there is any, on the lowest ranks."""
     sizes = sizes_of(ask)
     small = sizes[-1]
@@ -179,7 +179,7 @@ def packed(ask: PlacementAsk, nodes: NodesView) -> Allocation | None:
     return allocation_of(ask, rooms)
 
 
-def allocation_of(ask: PlacementAsk, rooms: Iterable[Room]) -> Allocation:
+def allocation_of(ask: PlacementAsk, rooms: Iterable[RankRoom]) -> Allocation:
     """Return what was given, ranks ascending."""
     given = sorted((room for room in rooms if room.workers), key=lambda room: room.rank)
     return {room.rank: room.cut(together=not ask.workers) for room in given}

@@ -18,25 +18,25 @@ from queue_policies.settings import affinity
 
 if TYPE_CHECKING:
     from queue_policies.nodes.records import Allocation
-    from queue_policies.placement.protocol import NodesView, PlacementAsk
-    from queue_policies.placement.room import Room
+    from queue_policies.placement.protocol import PlacementAsk, PlacementView
+    from queue_policies.placement.room import RankRoom
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SpreadNodes:
     """The emptiest nodes come first."""
 
     name: ClassVar[str] = "spread"
     affinity: str = affinity("best-effort")
 
-    def place(self, ask: PlacementAsk, nodes: NodesView) -> Allocation | None:
+    def place(self, ask: PlacementAsk, nodes: PlacementView) -> Allocation | None:
         """Go by the most free cores, then by the lowest rank."""
         line = [(-room.cores, room.rank, room) for room in rooms_of(ask, nodes)]
         heapq.heapify(line)
         if by_node(ask):
             return take_nodes(ask, (room for _, _, room in sorted(line)), nodes)
-        given: dict[int, Room] = {}
-        aside: list[tuple[int, int, Room]] = []  # those where no worker of this size fits
+        given: dict[int, RankRoom] = {}
+        aside: list[tuple[int, int, RankRoom]] = []  # those where no worker of this size fits
         size = 0
         for slots in sizes_of(ask):
             if slots != size:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from queue_policies.nodes.records import Allocation
-    from queue_policies.placement.protocol import NodesView, PlacementAsk
-    from queue_policies.placement.room import Room
+    from queue_policies.placement.protocol import PlacementAsk, PlacementView
+    from queue_policies.placement.room import RankRoom
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class TaskGroup:
     )
     affinity: str = affinity("best-effort")
 
-    def place(self, ask: PlacementAsk, nodes: NodesView) -> Allocation | None:
+    def place(self, ask: PlacementAsk, nodes: PlacementView) -> Allocation | None:
         """Place the workers of one group after the other, each on the node with the best score."""
         rooms = rooms_of(ask, nodes)
         if by_node(ask):
@@ -59,7 +59,7 @@ class TaskGroup:
             return allocation_of(asked, rooms)
         return packed(asked, nodes)
 
-    def _divided(self, ask: PlacementAsk, nodes: NodesView) -> tuple[int, PlacementAsk]:
+    def _divided(self, ask: PlacementAsk, nodes: PlacementView) -> tuple[int, PlacementAsk]:
         """Return the number of groups, and the same with the number of workers that the profile makes of it.
 
         The user's number of workers stays. Where neither says anything, the tasks of one group may be apart.
@@ -88,7 +88,7 @@ def grouped(sizes: Iterable[int], groups: int) -> list[list[int]]:
     return found
 
 
-def _assign(groups: Iterable[Sequence[int]], rooms: Sequence[Room]) -> bool:
+def _assign(groups: Iterable[Sequence[int]], rooms: Sequence[RankRoom]) -> bool:
     """Place the workers of all groups and return True, or return False where one does not fit."""
     nodes = _JobNodes(rooms)
     return all(nodes.place(sizes) for sizes in groups)
@@ -97,7 +97,7 @@ def _assign(groups: Iterable[Sequence[int]], rooms: Sequence[Room]) -> bool:
 class _JobNodes:
     """The nodes for one job: where its groups are, and where the next worker goes (Algorithm 4)."""
 
-    def __init__(self, rooms: Sequence[Room]) -> None:
+    def __init__(self, rooms: Sequence[RankRoom]) -> None:
         self._rooms = rooms
         self._groups: dict[int, int] = {}  # how many groups of this job there are on a rank
 
@@ -114,7 +114,7 @@ class _JobNodes:
             self._groups[rank] = self._groups.get(rank, 0) + 1
         return True
 
-    def _best(self, slots: int, left: int, here: dict[int, int]) -> Room | None:
+    def _best(self, slots: int, left: int, here: dict[int, int]) -> RankRoom | None:
         """Return the rank with the best score for a worker; `left` are those of its group with itself."""
         best, room = (0, 0), None
         groups = self._groups

@@ -209,6 +209,8 @@ KEPT = {
     "queue_policies:_place": PLACING,
     "queue_policies:_place_smaller": PLACING,
     "queue_policies/nodes:place": PLACING,
+    "queue_policies/placement:place": PLACING,
+    "tests/queue_policies:place": PLACING,
     "queue_policies:place": PUBLIC,
     "queue_policies:place_in_order": PUBLIC,
     "queue_policies:share": PUBLIC,

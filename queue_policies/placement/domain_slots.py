@@ -1,4 +1,4 @@
-"""Pieces of NUMA domains that a placement gives to a job."""
+"""DomainSlots of NUMA domains that a placement gives to a job."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from queue_policies.nodes.domains import lowest
 
 if TYPE_CHECKING:
     from queue_policies.nodes.records import Allocation
-    from queue_policies.placement.protocol import NodesView, PlacementAsk
+    from queue_policies.placement.protocol import PlacementAsk, PlacementView
 
 
 class FreeDomain(Protocol):
@@ -23,10 +23,10 @@ class FreeDomain(Protocol):
         """Bits of core ids."""
 
 
-class Pieces:
+class DomainSlots:
     """The slots that a job gets, each within a domain."""
 
-    def __init__(self, ask: PlacementAsk, nodes: NodesView) -> None:
+    def __init__(self, ask: PlacementAsk, nodes: PlacementView) -> None:
         self._cores, self._gpus = ask.request.cores, ask.request.gpus
         self._nodes = nodes
         self._taken: dict[int, int] = {}  # bits of cores by rank
