@@ -113,6 +113,8 @@ class SimulatedExecution:
         return Change(Happened.REGISTERED, job)
 
     def _end(self, run: JobRun, now: float) -> Change | None:
+        if now < run.due:
+            return None
         return self._return(run, now) if self.machine.end(run, now) else None
 
     def _return(self, run: JobRun, now: float) -> Change:

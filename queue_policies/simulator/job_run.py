@@ -36,7 +36,9 @@ class JobRun:
     """The share of the work that was left at `since`."""
     since: float = 0.0
     per: float = 0.0
-    """Seconds that the whole job takes at this size."""
+    """Seconds that the whole job takes at this size, beside those that compute there now."""
+    due: float = 0.0
+    """When it ends, as things are. An event of an end before that is void: the job became slower."""
     version: int = 0
     order: PendingResize | None = None
     ended: float | None = None

@@ -8,6 +8,7 @@ from queue_policies.counting import CountingCluster, Units
 from queue_policies.orders.records import record
 from queue_policies.running import RunningJobs
 from queue_policies.simulator.calendar import Calendar, Kind
+from queue_policies.simulator.contention import Occupant, Rates
 from queue_policies.simulator.job_run import JobRun
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Machine:
         self._calendar = calendar
         self._times = times
         self._stopped: dict[int, JobRun] = {}  # to be begun again, after a failure or preempted
+        self._rates = None if workload.contention is None else Rates(workload.contention, self._repace)
 
     def begin(self, queued: QueuedJob, size: int, now: float) -> None:
         """Start a job, or start it again."""
@@ -57,15 +59,37 @@ class Machine:
             run.left = run.left_at(now)
             run.idle -= run.ahead(now)
         run.size = size
-        run.per = job.time.seconds(size)
+        rates = self._rates
+        run.per = job.time.seconds(size) if rates is None else rates.enter(self._occupant(run), now)
         run.since = now + pause
         run.idle += pause
         run.version += 1
-        end = run.since + run.left * run.per
-        run.end = "completed" if end <= run.deadline else "timeout"
-        self._calendar.add(min(end, run.deadline), Kind.ENDS, job.id, run.version)
+        self._find_end(run)
         if self._times.learned:
             self._calendar.add(run.since + self._times.report, Kind.REPORTS, job.id, run.version)
+
+    def _find_end(self, run: JobRun) -> None:
+        end = run.since + run.left * run.per
+        run.end = "completed" if end <= run.deadline else "timeout"
+        run.due = min(end, run.deadline)
+        self._calendar.add(run.due, Kind.ENDS, run.job.id, run.version)
+
+    def _occupant(self, run: JobRun) -> Occupant:
+        return Occupant(run.job, run.size, {})
+
+    def _repace(self, job: int, seconds: float, now: float) -> None:
+        """Have a job take so many seconds for the whole of its work, as others come or go beside it."""
+        run = self.runs[job]
+        if seconds == run.per:
+            return
+        self._times.observe(run, now)
+        run.left = run.left_at(now)
+        run.since = max(run.since, now)
+        run.per = seconds
+        self._find_end(run)
+        seen = self.running[job]
+        if seen.estimate is not None:
+            self.running[job] = seen._replace(remaining=run.left, measured=run.since)
 
     def hold(self, run: JobRun, size: int, now: float) -> None:
         """Set the units that a job holds, which may differ from the size at which it computes."""
@@ -109,6 +133,8 @@ class Machine:
         """End a job's computation; return whether its units are free at once."""
         run.ended = now
         self._times.observe(run, now)
+        if self._rates is not None:
+            self._rates.leave(run.job.id, now)
         if not self._cost.release:
             return True
         self.running[run.job.id] = self.running[run.job.id]._replace(heeds=False, stopping=True)
@@ -119,6 +145,8 @@ class Machine:
         """Take back all that a job holds: it runs no more."""
         job = run.job.id
         del self.runs[job]
+        if self._rates is not None:
+            self._rates.leave(job, now)
         self.malleable -= run.job.malleable
         self.running.pop(job)
         self.cluster.release(job)

@@ -11,6 +11,7 @@ from queue_policies.simulator.job import checked
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from queue_policies.simulator.contention import Contention
     from queue_policies.simulator.job import WorkloadJob
 
 Oversized = Literal["refuse", "skip", "clip"]
@@ -30,6 +31,8 @@ class Workload:
     cost: Cost = field(default_factory=Cost)
     tick: float = 0.0
     """Policies are also asked every so many seconds; 0: only after changes."""
+    contention: Contention | None = None
+    """How jobs slow each other down; None: each takes the time that it has alone."""
 
     def __post_init__(self) -> None:
         checked(self.jobs, self.total, self.name)
