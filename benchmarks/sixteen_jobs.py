@@ -129,7 +129,7 @@ class Measured(Cost):
     grow: Line = Line(0.0, 0.0)
     shrink: Line = Line(0.0, 0.0)
 
-    def start(self, job: WorkloadJob, size: int) -> float:  # noqa: ARG002 - the same for all jobs
+    def start(self, job: WorkloadJob, size: int, workers: int = 1) -> float:  # noqa: ARG002 - all alike
         """Seconds without progress."""
         return self.whole.at(size)
 

@@ -27,6 +27,8 @@ class Occupant(NamedTuple):
     """The job on whose cores it computes as a guest; None: its cores are its own."""
     fraction: float = 1.0
     """How much of the time of these cores it may use. That of a host is 1; its guests' is taken off."""
+    workers: int = 1
+    """Of how many task workers it is made, each with cores of its own."""
 
 
 class Occupants:
@@ -102,7 +104,7 @@ class Rates:
         self._repace = repace
 
     def enter(self, occupant: Occupant, now: float) -> float:
-        """Add a job, or set what has changed of it; return its seconds. `repace` is called for others only."""
+        """Add a job, or set what has changed of it; return its seconds. `repace` is called for others."""
         job = occupant.job.id
         touched = self.occupants.touched(job)
         self.occupants.add(occupant)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from queue_policies.simulator.interpolation import between
+
 if TYPE_CHECKING:
     from queue_policies.simulator.job import WorkloadJob
 
@@ -29,8 +31,8 @@ class Cost:
     blocking: bool = False
     """Whether no decision is made while a shrink is under way."""
 
-    def start(self, job: WorkloadJob, size: int) -> float:  # noqa: ARG002 - others need them
-        """Return the seconds without progress at the beginning."""
+    def start(self, job: WorkloadJob, size: int, workers: int = 1) -> float:  # noqa: ARG002 - others need them
+        """Return the seconds without progress at the beginning; `workers` are those of its tasks."""
         return 0.0
 
     def resize(self, job: WorkloadJob, old: int, new: int) -> ResizeCost:  # noqa: ARG002
@@ -49,7 +51,7 @@ class Relaunch(Cost):
     base: float = 0.0
     unit: float = 0.0
 
-    def start(self, job: WorkloadJob, size: int) -> float:  # noqa: ARG002
+    def start(self, job: WorkloadJob, size: int, workers: int = 1) -> float:  # noqa: ARG002
         """Return the seconds until the processes are up."""
         return self.base + self.unit * size
 
@@ -68,3 +70,14 @@ class PerUnit(Cost):
     def resize(self, job: WorkloadJob, old: int, new: int) -> ResizeCost:  # noqa: ARG002
         """Return the seconds for all units that are added or removed."""
         return ResizeCost(delay=self.grow * (new - old) if new > old else self.shrink * (old - new))
+
+
+@dataclass(frozen=True, slots=True)
+class PerWorker(Cost):
+    """A start takes some seconds at some numbers of task workers, ascending, and a line's between them."""
+
+    starts: tuple[tuple[int, float], ...] = ((1, 0.0),)
+
+    def start(self, job: WorkloadJob, size: int, workers: int = 1) -> float:  # noqa: ARG002
+        """Return the seconds until all workers are up; beyond the last number those of it."""
+        return between(self.starts, workers)

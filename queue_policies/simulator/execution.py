@@ -16,6 +16,7 @@ from queue_policies.simulator.run_times import RunTimes
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from queue_policies.nodes.records import Allocation
     from queue_policies.simulator.job import WorkloadJob
     from queue_policies.simulator.job_run import JobRun
     from queue_policies.simulator.outcome import JobOutcome
@@ -27,17 +28,19 @@ class SimulatedExecution:
     """Starts, resizes and preempts jobs, and applies events.
 
     `queue` has the jobs that wait, `machine` those that run, `orders` the orders under way, and `outcomes`
-    the results of jobs that ended.
+    the results of jobs that ended; `allocations` which cores these had, on nodes.
     """
 
     def __init__(self, workload: Workload, calendar: Calendar, options: SimulationOptions) -> None:
         self.queue = IndexedQueue()
         self.outcomes: dict[int, JobOutcome] = {}
+        self.allocations: dict[int, tuple[tuple[float, Allocation], ...]] = {}
         self._times = RunTimes(options.estimates)
         self.machine = Machine(workload, calendar, self._times)
         self.orders = ResizeOrders(self.machine, self.queue, calendar, workload.cost, options)
         self._runs = self.machine.runs
-        self._units = self.machine.units
+        self._cluster = self.machine.cluster
+        self._total = workload.total
         self._cost = workload.cost
         self._preemption = options.preemption
         failures, seed = options.failures, options.seed
@@ -56,13 +59,13 @@ class SimulatedExecution:
 
     def arrive(self, job: WorkloadJob, limit: float | None = None) -> Change:
         """Queue a job that may start from now on; `limit` is its seconds (None: its own time limit)."""
-        most = min(job.max, len(self._units) - 1)
+        most = min(job.max, self._total)
         elastic = Elastic(job.min, most, job.malleable) if job.min < most else None
         self.queue.add(
             QueuedJob(
                 job.id,
                 job.priority,
-                self._units[job.min],
+                self._cluster.request(job.id, job.min),
                 job.submitted,
                 job.limit if limit is None else limit,
                 job.user,
@@ -76,7 +79,9 @@ class SimulatedExecution:
         """Start a queued job, or note that it will start after others have shrunk."""
         queued = self.queue[job_id]
         wanted = queued.request.size if size is None else size
-        if after and self.orders.wait_for(record(queued, self._units[wanted], now), sorted(set(after))):
+        if after and self.orders.wait_for(
+            record(queued, self._cluster.request(job_id, wanted), now), sorted(set(after))
+        ):
             return
         self.machine.begin(self.queue.remove(job_id), wanted, now)
 
@@ -121,13 +126,16 @@ class SimulatedExecution:
         """Release the units of a job that ended."""
         self.orders.release(run, now)
         self.outcomes[run.job.id] = run.outcome(now if run.ended is None else run.ended)
+        if run.allocations:
+            self.allocations[run.job.id] = tuple(run.allocations)
         return Change(Happened.ENDED, run.job.id)
 
     def _preempted(self, run: JobRun, now: float) -> Sequence[Change]:
         """Queue a job again, for what is left, as its checkpoint is written."""
         run.preemptions += 1
         run.resume = self._preemption.restart
-        limit = run.deadline - now + run.resume + self._cost.start(run.job, run.size)
+        start = self._cost.start(run.job, run.size, self._cluster.workers(run.job.id))
+        limit = run.deadline - now + run.resume + start
         return self._queue_again(run, now, limit)
 
     def _queue_again(self, run: JobRun, now: float, limit: float | None = None) -> Sequence[Change]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from queue_policies.simulator.calendar import Calendar, Kind
 from queue_policies.simulator.errors import SimulationError
 from queue_policies.simulator.failure import FailureModel, Failures
+from queue_policies.simulator.unit_cluster import UnitCluster
 
 if TYPE_CHECKING:
     from queue_policies.simulator.job_run import JobRun
@@ -17,9 +18,15 @@ MAX_RESTARTS = 1000
 
 
 class FailingUnits:
-    """Removes units from the machine, one at a time, and adds them again."""
+    """Removes units from the machine, one at a time, and adds them again.
+
+    Raises SimulationError where they are the cores of nodes.
+    """
 
     def __init__(self, failures: Failures, seed: int, machine: Machine, calendar: Calendar) -> None:
+        if not isinstance(machine.cluster, UnitCluster):
+            raise SimulationError("failures: cores of nodes do not fail one by one; needed are counted units")
+        self._cluster = machine.cluster
         self._failures = failures
         self._failure_model = FailureModel(failures, seed)
         self._machine = machine
@@ -28,7 +35,7 @@ class FailingUnits:
 
     def fail(self, now: float) -> tuple[bool, JobRun | None]:
         """Let a unit fail. Return whether there was one, and the job on it, which has lost its work."""
-        cluster, runs = self._machine.cluster, self._machine.runs
+        cluster, runs = self._cluster, self._machine.runs
         self._calendar.add(self._failure_model.next_after(now, cluster.total), Kind.FAILS)
         alive = [(job, cluster.held[job]) for job, run in runs.items() if run.ended is None]
         if cluster.free + len(alive) < 1:
@@ -43,7 +50,7 @@ class FailingUnits:
 
     def repair(self) -> None:
         """Bring a unit back."""
-        cluster = self._machine.cluster
+        cluster = self._cluster
         cluster.resize(cluster.total + 1)
 
     def _lose(self, run: JobRun, now: float) -> None:

@@ -10,6 +10,7 @@ from queue_policies.simulator.errors import WorkloadError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from queue_policies.placement.records import TaskShape
     from queue_policies.simulator.speedup import SpeedUp
 
 PRIORITY = 16  # Flux's default urgency
@@ -32,7 +33,9 @@ class WorkloadJob(NamedTuple):
     redistribution: float = 0.0
     """Seconds of moving its data at a resize."""
     kind: str = ""
-    """Its program, for reports."""
+    """Its program, for reports, and for models of contention."""
+    shape: TaskShape | None = None
+    """What its tasks are like, for placements on nodes; None: unknown."""
 
 
 def checked(jobs: Iterable[WorkloadJob], total: int, source: str) -> tuple[WorkloadJob, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from queue_policies.simulator.outcome import End, JobOutcome
 
 if TYPE_CHECKING:
+    from queue_policies.nodes.records import Allocation
     from queue_policies.simulator.job import WorkloadJob
 
 
@@ -44,6 +45,8 @@ class JobRun:
     ended: float | None = None
     end: End = "completed"
     sizes: list[tuple[float, int]] = field(default_factory=list)
+    allocations: list[tuple[float, Allocation]] = field(default_factory=list)
+    """Its cores from each time on, on nodes."""
     grows: int = 0
     shrinks: int = 0
     refusals: int = 0

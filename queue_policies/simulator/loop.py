@@ -95,6 +95,10 @@ class _Simulation:
                 Requested(job.min, job.max, job.malleable and job.min < job.max, job.limit)
                 for job in self._workload.jobs
             ),
+            self._workload.nodes,
+            tuple(self._execution.allocations[job.id] for job in self._workload.jobs)
+            if self._workload.nodes
+            else (),
         )
 
     def _can_decide(self) -> bool:

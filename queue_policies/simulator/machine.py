@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from queue_policies.counting import CountingCluster, Units
 from queue_policies.orders.records import record
 from queue_policies.running import RunningJobs
 from queue_policies.simulator.calendar import Calendar, Kind
 from queue_policies.simulator.contention import Occupant, Rates
 from queue_policies.simulator.job_run import JobRun
+from queue_policies.simulator.node_cluster import NodeCluster, core_requests
+from queue_policies.simulator.unit_cluster import UnitCluster
 
 if TYPE_CHECKING:
     from queue_policies.records import QueuedJob
@@ -23,12 +24,12 @@ class Machine:
     def __init__(self, workload: Workload, calendar: Calendar, times: RunTimes) -> None:
         self.running = RunningJobs()
         """The running jobs, as policies see them."""
-        self.cluster = CountingCluster(workload.total)
+        self.cluster = _cluster(workload)
+        self._on_nodes = bool(workload.nodes)
         self.runs: dict[int, JobRun] = {}
         """The running jobs, by id."""
         self.malleable = 0
         """How many of them are malleable."""
-        self.units = [Units(size) for size in range(workload.total + 1)]
         self._jobs = {job.id: job for job in workload.jobs}
         self._cost = workload.cost
         self._calendar = calendar
@@ -43,10 +44,11 @@ class Machine:
         self.runs[job.id] = run
         run.deadline = now + queued.limit
         self.malleable += job.malleable
-        pause = self._cost.start(job, size) + run.resume
         self.hold(run, size, now)
+        pause = self._cost.start(job, size, self.cluster.workers(job.id)) + run.resume
         heeds = job.malleable and not self._cost.registration
-        self.running[job.id] = record(queued, self.units[size], now, pause, run.left, heeds=heeds)
+        request = self.cluster.request(job.id, size)
+        self.running[job.id] = record(queued, request, now, pause, run.left, heeds=heeds)
         self._pace(run, size, pause, now)
         if job.malleable and not heeds:
             self._calendar.add(now + self._cost.registration, Kind.REGISTERS, job.id, run.version)
@@ -75,7 +77,8 @@ class Machine:
         self._calendar.add(run.due, Kind.ENDS, run.job.id, run.version)
 
     def _occupant(self, run: JobRun) -> Occupant:
-        return Occupant(run.job, run.size, {})
+        cluster, job = self.cluster, run.job.id
+        return Occupant(run.job, run.size, cluster.allocation(job), workers=cluster.workers(job))
 
     def _repace(self, job: int, seconds: float, now: float) -> None:
         """Have a job take so many seconds for the whole of its work, as others come or go beside it."""
@@ -95,6 +98,8 @@ class Machine:
         """Set the units that a job holds, which may differ from the size at which it computes."""
         self.cluster.hold(run.job.id, size)
         run.sizes.append((now, size))
+        if self._on_nodes:
+            run.allocations.append((now, self.cluster.allocation(run.job.id)))
 
     def resize(self, run: JobRun, size: int, pause: float, now: float) -> None:
         """Have a job compute at another size after the pause; one that grows holds that size already."""
@@ -106,7 +111,7 @@ class Machine:
         self._pace(run, size, pause, now)
         seen = self.running[run.job.id]
         self.running[run.job.id] = seen._replace(
-            request=Units(size),
+            request=self.cluster.request(run.job.id, size),
             acted=now + pause,
             heeds=True,
             remaining=None if seen.estimate is None else run.left,
@@ -151,9 +156,17 @@ class Machine:
         self.running.pop(job)
         self.cluster.release(job)
         run.sizes.append((now, 0))
+        if self._on_nodes:
+            run.allocations.append((now, {}))
 
     def keep(self, run: JobRun) -> None:
         """Keep what a job that was stopped has done, for when it begins again."""
         run.version += 1
         run.size = 0
         self._stopped[run.job.id] = run
+
+
+def _cluster(workload: Workload) -> UnitCluster | NodeCluster:
+    if not workload.nodes:
+        return UnitCluster(workload.total)
+    return NodeCluster(workload.nodes, core_requests(workload.jobs), workload.placement)

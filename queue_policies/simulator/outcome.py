@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from queue_policies.nodes.records import Allocation
+    from queue_policies.simulator.node_cluster import SimulatedNode
+
 End = Literal["completed", "timeout"]
 
 
@@ -85,6 +88,10 @@ class RunOutcome:
     decisions: int
     requested: tuple[Requested, ...] = ()
     """What each job asked for, in their order."""
+    nodes: tuple[SimulatedNode, ...] = ()
+    """The nodes, by rank; empty where units are only counted."""
+    allocations: tuple[tuple[tuple[float, Allocation], ...], ...] = ()
+    """On nodes, for each job, in their order: which cores it had from each time on; the last are none."""
 
     @property
     def begin(self) -> float:

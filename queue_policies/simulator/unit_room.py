@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from queue_policies.counting import CountingCluster
     from queue_policies.orders.book import Starter
+    from queue_policies.simulator.node_cluster import NodeCluster
+    from queue_policies.simulator.unit_cluster import UnitCluster
 
 
 class UnitRoom:
-    """Implements `orders.book.Room` on a cluster that only counts units."""
+    """Implements `orders.book.Room` on a simulated cluster."""
 
-    def __init__(self, cluster: CountingCluster) -> None:
+    def __init__(self, cluster: UnitCluster | NodeCluster) -> None:
         self._cluster = cluster
 
     def hold(self, starter: Starter, units: int) -> None:

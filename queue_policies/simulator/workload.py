@@ -6,13 +6,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from queue_policies.simulator.cost import Cost
+from queue_policies.simulator.errors import WorkloadError
 from queue_policies.simulator.job import checked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from queue_policies.placement.protocol import Placement
     from queue_policies.simulator.contention import Contention
     from queue_policies.simulator.job import WorkloadJob
+    from queue_policies.simulator.node_cluster import SimulatedNode
 
 Oversized = Literal["refuse", "skip", "clip"]
 """What becomes of a job that needs more units than there are: see `fitted`."""
@@ -33,9 +36,19 @@ class Workload:
     """Policies are also asked every so many seconds; 0: only after changes."""
     contention: Contention | None = None
     """How jobs slow each other down; None: each takes the time that it has alone."""
+    nodes: tuple[SimulatedNode, ...] = ()
+    """The nodes whose cores the units are; empty: units are only counted."""
+    placement: Placement | None = None
+    """Which cores of the nodes a job gets; None: low ranks are filled first."""
 
     def __post_init__(self) -> None:
         checked(self.jobs, self.total, self.name)
+        cores = sum(node.cores.bit_count() for node in self.nodes)
+        if self.nodes and cores != self.total:
+            raise WorkloadError(
+                f"{self.name}: a total of {self.total} units, and its nodes have {cores} cores; other nodes"
+                " are given by --nodes, --domains and --cores"
+            )
 
 
 def fitted(jobs: Iterable[WorkloadJob], total: int, oversized: Oversized) -> tuple[WorkloadJob, ...]:

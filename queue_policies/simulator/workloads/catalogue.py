@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from queue_policies.settings import TRUTHS
 from queue_policies.simulator.errors import WorkloadError
 from queue_policies.simulator.workload import Oversized, Workload, fitted
-from queue_policies.simulator.workloads import apgas, charm, document, elastisim, lublin, swf
+from queue_policies.simulator.workloads import apgas, charm, document, elastisim, lublin, scanflow, swf
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,11 +40,20 @@ def _lublin(
     return lublin.workload(seed, jobs, total, load, elastic)
 
 
+def _scanflow(seed: int, experiment: int = 2, variant: str = "CM_G_TG") -> Workload:
+    """Four nodes with two memory domains each; an experiment of the paper's (0: generated), and a variant."""
+    arrivals = {0: scanflow.generated(seed), 1: scanflow.EXPERIMENT_1}.get(experiment, scanflow.EXPERIMENT_2)
+    return scanflow.workload(
+        arrivals, scanflow.VARIANTS[variant], seed=seed, name=f"scanflow-{experiment}-{variant}"
+    )
+
+
 GENERATORS: dict[str, Callable[..., Workload]] = {
     "charm": _charm,
     "apgas": _apgas,
     "elastisim": _elastisim,
     "lublin": _lublin,
+    "scanflow": _scanflow,
 }
 BOUNDS: dict[str, tuple[str, Callable[[float], bool]]] = {
     "gap": ("0 or more", lambda value: value >= 0),
@@ -54,8 +63,11 @@ BOUNDS: dict[str, tuple[str, Callable[[float], bool]]] = {
     "load": ("above 0", lambda value: value > 0),
     "share": ("from 0 to 1", lambda value: 0 <= value <= 1),
     "elastic": ("from 0 to 1", lambda value: 0 <= value <= 1),
+    "experiment": ("from 0 to 3", lambda value: 0 <= value <= 3),
 }
 """Which numbers a setting may be, in words and as a test; a name means the same in every generator."""
+CHOICES = {"variant": tuple(scanflow.VARIANTS)}
+"""The texts that a setting may be."""
 ENDINGS = {".swf": swf.read, ".swf.gz": swf.read, ".json": document.read}
 
 
@@ -92,6 +104,11 @@ def _setting(name: str, text: str) -> tuple[str, Any]:
     if key not in known:
         raise WorkloadError(f"workload {name}: unknown setting {key!r}{_nearest(key, list(known))}")
     default = known[key]
+    if key in CHOICES:
+        if value not in CHOICES[key]:
+            near = _nearest(value.upper(), list(CHOICES[key]))
+            raise WorkloadError(f"workload {name}: setting {text!r}{near}")
+        return key, value
     try:
         if isinstance(default, bool):
             return key, TRUTHS[value.lower()]
