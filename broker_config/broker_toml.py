@@ -16,10 +16,12 @@ import tomli_w
 from broker_config import burst_queues, bypass, own_toml
 from broker_config.errors import SettingsError
 from broker_config.formats import host_ranges, hostlist
-from broker_config.settings import FLUXION_POLICIES, BrokerSettings, NetworkSettings, RunMode
+from broker_config.scheduler_settings import FLUXION_POLICIES
+from broker_config.settings import BrokerSettings, NetworkSettings, RunMode
 
 if TYPE_CHECKING:
     from broker_config.formats.host_ranges import HostRange
+    from broker_config.scheduler_settings import SchedulerSettings
 
 CHECKPOINTS = "1s"
 """The interval of real Flux's checkpoints where state is kept: a lead that is killed loses no more."""
@@ -92,9 +94,22 @@ def tables(settings: BrokerSettings) -> TomlTable:
         result["ingest"] = {"validator": {"plugins": ["jobspec", "feasibility"]}}
         ours["flux-scheduler"] = scheduler.in_flux
     if scheduler.settings:
-        ours["scheduler-settings"] = {key: _value(key, it) for key, it in scheduler.settings.items()}
+        ours["scheduler-settings"] = _table("settings", scheduler.settings)
+    ours |= _placement(scheduler)
     of_bursts = {**burst_queues.tables(settings), **bypass.tables(settings)}
     return _merged({**result, "minicluster": ours | _modules(settings)}, of_bursts)
+
+
+def _placement(scheduler: SchedulerSettings) -> TomlTable:
+    """Return the keys of [minicluster] by which nodes and cores are chosen, as far as any are set."""
+    table: TomlTable = {}
+    if scheduler.bare_placement:
+        table["placement"] = scheduler.bare_placement
+    if scheduler.placement_settings:
+        table["placement-settings"] = _table("placementSettings", scheduler.placement_settings)
+    if scheduler.affinity:
+        table["affinity"] = scheduler.affinity
+    return table
 
 
 def _modules(settings: BrokerSettings) -> TomlTable:
@@ -183,6 +198,11 @@ def _entries(hosts: Iterable[HostRange], explicit: Mapping[str, tuple[str, str]]
         yield {"host": hostlist.encode_ranges(run)}
 
 
+def _table(field: str, values: Mapping[str, object]) -> TomlTable:
+    """Return a table of the settings in `flux.scheduler.<field>`. Raises SettingsError."""
+    return {key: _value(f"{field}.{key}", value) for key, value in values.items()}
+
+
 def _value(key: str, value: object) -> TomlValue:
     if isinstance(value, str | bool | int | float):
         return value
@@ -190,4 +210,4 @@ def _value(key: str, value: object) -> TomlValue:
         return [_value(key, each) for each in value]
     if isinstance(value, Mapping):
         return {str(name): _value(key, each) for name, each in value.items()}
-    raise SettingsError(f"flux.scheduler.settings.{key}: {value!r} cannot be written in TOML")
+    raise SettingsError(f"flux.scheduler.{key}: {value!r} cannot be written in TOML")

@@ -13,6 +13,7 @@ from broker_config.burst_slots import HostSlot
 from broker_config.errors import SettingsError
 from broker_config.formats import host_ranges as ranges
 from broker_config.formats import hostlist
+from broker_config.scheduler_settings import SchedulerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from broker_config.formats.host_ranges import HostRange
 
 DEFAULT_PORT = 8050
-FLUXION_POLICIES = ("fcfs", "easy", "conservative", "hybrid")
-"""The names of Fluxion's queue policies (qmanager)."""
 
 
 class RunMode(Enum):
@@ -93,31 +92,6 @@ class LoggingSettings:
     """Whether the times of Flux's commands are shown."""
     level: int = 6
     """The syslog level up to which Flux logs: 0 emergency … 6 info, 7 debug."""
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulerSettings:
-    """`flux.scheduler`."""
-
-    policy: str = "fcfs"
-    """The name of one of Flux's policies, or `minicluster/<name>` for one of ours."""
-    simple: bool = False
-    settings: Mapping[str, object] = field(default_factory=dict)
-
-    @property
-    def bare_policy(self) -> str:
-        """The policy's name without `minicluster/`."""
-        return self.policy.removeprefix("minicluster/")
-
-    @property
-    def in_flux(self) -> str:
-        """When real Flux loads our scheduler: `always`, `without-fluxion`, or empty: never.
-
-        Strict order does not need ours, as Flux's own scheduler keeps it.
-        """
-        if self.simple or self.policy in ("", "fcfs", "hybrid"):
-            return ""
-        return "without-fluxion" if self.policy in FLUXION_POLICIES else "always"
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +242,7 @@ class BrokerSettings:
     connect_timeout: str = "5s"
     """How long a broker tries to reach its parent before it tries anew (Flux duration)."""
     topology: str = ""
-    scheduler: SchedulerSettings = SchedulerSettings()
+    scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     bursting: BurstingSettings = BurstingSettings()
     network: NetworkSettings = NetworkSettings()
     node: NodeResources = NodeResources()

@@ -1,6 +1,6 @@
 """How Flux runs inside the pods: its image, its options, its scheduler, its remote hosts."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, Strict
 
@@ -39,6 +39,16 @@ PolicyName = Annotated[
         'a policy\'s name, such as "fcfs" (Fluxion\'s) or "minicluster/easy" (ours)',
     ),
 ]
+PlacementName = Annotated[
+    str,
+    Strict(),
+    Field(max_length=128),
+    TextPattern(
+        r"(minicluster/)?[a-z0-9]([a-z0-9_.-]*[a-z0-9])?|",
+        'a placement\'s name, such as "spread" or "task-group"',
+    ),
+]
+Affinity = Literal["", "none", "best-effort", "required"]
 Architecture = Annotated[
     str,
     Strict(),
@@ -88,6 +98,19 @@ class FluxScheduler(Record):
     simple: Flag = Field(False, description="Use Flux's simple scheduler (no GPUs) in place of Fluxion.")
     settings: Annotated[dict[SettingName, SettingValue], Field(max_length=64)] = Field(
         default_factory=dict, description="Settings of the policy: texts, numbers, true or false."
+    )
+    placement: PlacementName = Field(
+        "",
+        description="Which nodes and cores a job gets, as `minicluster placements` lists them; empty:"
+        " `low-rank`. Under Fluxion its match policy decides.",
+    )
+    placement_settings: Annotated[dict[SettingName, SettingValue], Field(max_length=64)] = Field(
+        default_factory=dict, description="Settings of the placement: texts, numbers, true or false."
+    )
+    affinity: Affinity = Field(
+        "",
+        description="Whether a worker's cores are of one NUMA domain: `none` (tasks are not bound),"
+        " `best-effort`, or `required` (else it waits); empty: as the placement has it.",
     )
 
 

@@ -15,7 +15,7 @@ from broker_config import curve, own_toml
 from broker_config.errors import BrokerConfigError
 from broker_config.formats import hostlist
 from broker_config.formats.errors import ParseError
-from broker_config.settings import FLUXION_POLICIES
+from broker_config.scheduler_settings import FLUXION_POLICIES, OURS
 from queue_policies.errors import PluginWarning, PolicyError
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from minicluster.document.cluster import MiniCluster
     from minicluster.document.positions import Path
 
-OURS = "minicluster/"
 _BURSTING: Path = ("spec", "flux", "bursting")
 
 

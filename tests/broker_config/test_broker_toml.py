@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from broker_config import broker_toml, own_toml
 from broker_config.errors import BrokerTomlError, SettingsError
 from broker_config.formats import hostlist
+from broker_config.scheduler_settings import SchedulerSettings
 from broker_config.settings import (
     BrokerEndpoint,
     BrokerSettings,
@@ -21,7 +22,6 @@ from broker_config.settings import (
     LeadBrokerSettings,
     NetworkSettings,
     RunMode,
-    SchedulerSettings,
 )
 
 SERVICE = NetworkSettings(service="svc", namespace="ns", domain="my.domain", port=9000)
@@ -165,6 +165,12 @@ def test_policy(policy, fluxion, ours):
         pytest.param(
             SchedulerSettings("minicluster/easy", simple=True), None, id="Flux's simple one instead"
         ),
+        pytest.param(SchedulerSettings(placement="low-rank"), None, id="the placement that there is anyway"),
+        pytest.param(SchedulerSettings(placement="spread"), "without-fluxion", id="a placement"),
+        pytest.param(SchedulerSettings(affinity="required"), "without-fluxion", id="an affinity"),
+        pytest.param(
+            SchedulerSettings("hybrid", placement="spread"), None, id="a placement under Fluxion's policy"
+        ),
     ],
 )
 def test_when_real_flux_loads_our_scheduler(scheduler, when):
@@ -190,10 +196,39 @@ def test_any_scheduler_setting_survives(settings):
     assert document["minicluster"].get("scheduler-settings", {}) == settings
 
 
-def test_setting_that_toml_cannot_express():
+@pytest.mark.parametrize("field", ["settings", "placementSettings"])
+def test_setting_that_toml_cannot_express(field):
     """It is named."""
-    with pytest.raises(SettingsError, match=r"flux.scheduler.settings.x: None cannot be written in TOML"):
-        rendered(scheduler=SchedulerSettings(settings={"x": None}))
+    keyword = {"settings": "settings", "placementSettings": "placement_settings"}[field]
+    with pytest.raises(SettingsError, match=rf"flux.scheduler.{field}.x: None cannot be written in TOML"):
+        rendered(scheduler=SchedulerSettings(**{keyword: {"x": None}}))
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "keys"),
+    [
+        pytest.param(SchedulerSettings(), {}, id="nothing is named"),
+        pytest.param(SchedulerSettings(placement="minicluster/low-rank"), {}, id="the default one"),
+        pytest.param(
+            SchedulerSettings(placement="minicluster/pack"), {"placement": "pack"}, id="by its name"
+        ),
+        pytest.param(
+            SchedulerSettings(placement="random", placement_settings={"seed": 3}, affinity="none"),
+            {"placement": "random", "placement-settings": {"seed": 3}, "affinity": "none"},
+            id="all three",
+        ),
+        pytest.param(
+            SchedulerSettings(placement="low-rank", placement_settings={"x": 1}),
+            {"placement": "low-rank", "placement-settings": {"x": 1}},
+            id="the default one with settings",
+        ),
+    ],
+)
+def test_placement(scheduler, keys):
+    """Brokers' files stay as they were where a document names none."""
+    table = rendered(scheduler=scheduler)["minicluster"]
+    ours = ("placement", "placement-settings", "affinity")
+    assert {key: table[key] for key in ours if key in table} == keys
 
 
 def test_tuple_is_an_array():

@@ -8,6 +8,7 @@ import tomllib
 import pytest
 
 from broker_config import broker_toml, burst_queues, instance_resources, start_script
+from broker_config.scheduler_settings import SchedulerSettings
 from broker_config.settings import (
     ArchiveSettings,
     BrokerSettings,
@@ -17,7 +18,6 @@ from broker_config.settings import (
     LeadBrokerSettings,
     NodeResources,
     RunMode,
-    SchedulerSettings,
 )
 
 CLUSTERS = (BurstCluster("burst-0", 2), BurstCluster("big", 1))

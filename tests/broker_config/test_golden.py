@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from broker_config import broker_toml, instance_resources, start_script
+from broker_config.scheduler_settings import SchedulerSettings
 from broker_config.settings import (
     ArchiveSettings,
     BrokerEndpoint,
@@ -22,7 +23,6 @@ from broker_config.settings import (
     NetworkSettings,
     NodeResources,
     RunMode,
-    SchedulerSettings,
     ServiceSettings,
     Submit,
 )

@@ -9,6 +9,7 @@ import pytest
 
 from broker_config import broker_toml, instance_resources, own_toml, start_script, toml_limits
 from broker_config.errors import BrokerTomlError
+from broker_config.scheduler_settings import SchedulerSettings
 from broker_config.settings import (
     ArchiveSettings,
     BrokerSettings,
@@ -16,7 +17,6 @@ from broker_config.settings import (
     BurstingSettings,
     Command,
     LeadApiSettings,
-    SchedulerSettings,
 )
 
 QUEUES = """\

@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from broker_config.settings import BrokerSettings, Command, LeadApiSettings, SchedulerSettings
+from broker_config.scheduler_settings import SchedulerSettings
+from broker_config.settings import BrokerSettings, Command, LeadApiSettings
 from minicluster import flux_zips
 from minicluster.embedded.broker.launcher import write_bin
 

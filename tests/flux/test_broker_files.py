@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from broker_config.scheduler_settings import SchedulerSettings
 from broker_config.settings import (
     ArchiveSettings,
     BrokerSettings,
@@ -16,7 +17,6 @@ from broker_config.settings import (
     LoggingSettings,
     NodeResources,
     RunMode,
-    SchedulerSettings,
     Submit,
 )
 

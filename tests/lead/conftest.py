@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker_config.settings import BrokerSettings, NodeResources, SchedulerSettings
+from broker_config.scheduler_settings import SchedulerSettings
+from broker_config.settings import BrokerSettings, NodeResources
 from minicluster.embedded.broker.launcher import write_bin
 from minicluster.instance.connection import real_flux
 from minicluster.instance.errors import NoEngine

@@ -222,6 +222,11 @@ ROWS: dict[str, Row] = {
     "flux.scheduler.settings": Row(
         {"max-reservations": 3}, TOML, "max-reservations", also={"flux.scheduler.queuePolicy": "easy"}
     ),
+    "flux.scheduler.placement": Row("spread", TOML, "spread"),
+    "flux.scheduler.placementSettings": Row(
+        {"seed": 3}, TOML, "seed", also={"flux.scheduler.placement": "random"}
+    ),
+    "flux.scheduler.affinity": Row("required", TOML, "required"),
     "flux.bursting.leadBroker.address": Row(
         {"address": "lead.example.org", "name": "far", "size": 2},
         TOML,

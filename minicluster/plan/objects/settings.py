@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker_config import settings as to
+from broker_config.scheduler_settings import SchedulerSettings
 from minicluster import document
 from minicluster.document import rank_resources
 from minicluster.plan.constants import METRICS_TLS_DIR
@@ -113,10 +114,15 @@ def _logging(cluster: MiniCluster) -> to.LoggingSettings:
     )
 
 
-def _scheduler(cluster: MiniCluster) -> to.SchedulerSettings:
+def _scheduler(cluster: MiniCluster) -> SchedulerSettings:
     scheduler = cluster.spec.flux.scheduler
-    return to.SchedulerSettings(
-        policy=scheduler.queue_policy, simple=scheduler.simple, settings=scheduler.settings
+    return SchedulerSettings(
+        policy=scheduler.queue_policy,
+        simple=scheduler.simple,
+        settings=scheduler.settings,
+        placement=scheduler.placement,
+        placement_settings=scheduler.placement_settings,
+        affinity=scheduler.affinity,
     )
 
 
