@@ -9,6 +9,7 @@ PolicyError
 │   └── PlacementDefect    a placement raised, or returned what is not free, or too little; names the same
 ├── InvalidDomains     the NUMA domains of a node overlap, or miss a core; names node and cores
 ├── Undividable        a job cannot be divided into workers, as there is no task or no node
+├── TaskAttributeError what a jobspec tells of its tasks is nothing that placements know; names the attribute
 └── OrderRefused       an order by hand that cannot be given to a job now; has the reason
 """
 
@@ -53,6 +54,10 @@ class InvalidDomains(PolicyError):  # noqa: N818 - it reads as what it is
 
 class Undividable(PolicyError):  # noqa: N818 - it reads as what it is
     """A job without tasks, or nodes that have room for none."""
+
+
+class TaskAttributeError(PolicyError):
+    """A jobspec's `attributes.user` has a profile or a number of workers that is none."""
 
 
 class OrderRefused(PolicyError):  # noqa: N818 - it reads as what it is
