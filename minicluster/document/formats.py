@@ -15,8 +15,8 @@ from broker_config import curve, own_toml
 from broker_config.errors import BrokerConfigError
 from broker_config.formats import hostlist
 from broker_config.formats.errors import ParseError
-from broker_config.scheduler_settings import FLUXION_POLICIES, OURS
-from queue_policies.errors import PluginWarning, PolicyError
+from broker_config.scheduler_settings import DEFAULT_PLACEMENT, FLUXION_POLICIES, OURS
+from queue_policies.errors import PluginWarning, PolicyError, PolicySettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -102,6 +102,34 @@ def _setting_problems(name: str, settings: Mapping[str, object]) -> Iterator[tup
         _plugins().load(name.removeprefix(OURS), settings)
     except PolicyError as error:
         yield ("spec", "flux", "scheduler", "settings"), str(error)
+
+
+def placement_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
+    """Yield a problem if there is no placement of that name, or if it does not know a setting."""
+    scheduler = cluster.spec.flux.scheduler
+    path: Path = ("spec", "flux", "scheduler")
+    if not (scheduler.placement or scheduler.placement_settings or scheduler.affinity):
+        return
+    name = scheduler.placement.removeprefix(OURS) or DEFAULT_PLACEMENT
+    load = importlib.import_module("queue_policies.placement.plugins").load
+    found: list[str] = []
+    try:
+        load(name, scheduler.placement_settings, found.append)
+    except PolicySettings as error:
+        yield (*path, "placementSettings"), str(error)
+    except PolicyError as error:
+        yield (*path, "placement"), str(error)
+    else:
+        for text in found:
+            warnings.warn(text, PluginWarning, stacklevel=1)
+        yield from _affinity_problems(load, name, scheduler.affinity)
+
+
+def _affinity_problems(load: Any, name: str, affinity: str) -> Iterator[tuple[Path, str]]:
+    try:
+        load(name, {"affinity": affinity} if affinity else {})
+    except PolicyError as error:
+        yield ("spec", "flux", "scheduler", "affinity"), str(error)
 
 
 def _plugins() -> Any:

@@ -322,6 +322,7 @@ def _format_rules() -> None:
     rule("brokerConfig")(formats.toml_problems)
     rule("sourceRanges")(formats.source_range_problems)
     rule("queuePolicy")(formats.policy_problems)
+    rule("placement", "placementSettings", "affinity")(formats.placement_problems)
 
 
 _format_rules()
