@@ -2,6 +2,7 @@
 
 FluxSchedulerError
 ├── WrongArgument    an invalid argument of the module or of a request, or an invalid value in broker.toml
+├── TopologyInvalid  what Flux has from hwloc about a node cannot be read
 └── NoRoom           a policy starts a job for which there is no room; names policy and job
 """
 
@@ -14,6 +15,10 @@ class FluxSchedulerError(Exception):
 
 class WrongArgument(FluxSchedulerError):  # noqa: N818 - it reads as what it is
     """An argument or value is not valid; the message names those that are."""
+
+
+class TopologyInvalid(FluxSchedulerError):  # noqa: N818 - it reads as what it is
+    """The text is no topology of hwloc; the message has what was wrong."""
 
 
 class NoRoom(FluxSchedulerError):  # noqa: N818 - it reads as what it is
