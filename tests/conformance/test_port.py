@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minicluster.instance.port import BulkSubmits, Instance, JobOverview, JobQueues, Jobs, Lifecycle, Nodes
-from tests.conformance import cases_bulk, cases_changes, cases_instance, cases_jobs, cases_output
+from tests.conformance import (
+    cases_binding,
+    cases_bulk,
+    cases_changes,
+    cases_instance,
+    cases_jobs,
+    cases_output,
+)
 from tests.conformance.cases import Case, Experiment
 from tests.conformance.laboratory import BY_LEAD
 
@@ -30,7 +37,7 @@ PARTS = {
 GOLDEN = Path(__file__).with_name("golden") / "port"
 CASES: list[Case] = [
     value
-    for module in (cases_jobs, cases_bulk, cases_output, cases_changes, cases_instance)
+    for module in (cases_jobs, cases_bulk, cases_output, cases_binding, cases_changes, cases_instance)
     for value in vars(module).values()
     if isinstance(value, Case)
 ]
