@@ -54,6 +54,7 @@ def scheduler_files() -> dict[str, str]:
         "minicluster-sched-modprobe.toml": _side_file("scheduler_modprobe.toml"),
         "minicluster-sched-rc1.py": _side_file("scheduler_rc1.py"),
         "minicluster-malleable.lua": _side_file("malleable.lua"),
+        "minicluster-placement.lua": _side_file("placement.lua"),
     }
 
 

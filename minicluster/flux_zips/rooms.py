@@ -69,6 +69,7 @@ SCHEDULER = Zip(
         "queue_policies",
         "queue_policies.nodes",
         "queue_policies.orders",
+        "queue_policies.placement",
     ),
     libraries=("pluggy",),
 )

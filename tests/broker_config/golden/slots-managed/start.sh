@@ -185,14 +185,15 @@ count_cores() {
     [ "$cores" -ge 1 ] || cores=1
 }
 
-# Real Flux's job shells read what they find beside their initrc: theirs, and what brings orders to malleable jobs.
+# Real Flux's job shells read what they find beside their initrc: theirs, what brings orders to malleable jobs, and
+# what binds tasks to their cores.
 shells() {
     shell_rc='' builtin=$(flux config builtin shell_initrc) || return 0
     [ -r "$builtin" ] || return 0
     rm -rf -- "$run/shell"
     mkdir -p -- "$run/shell/lua.d" || die "cannot write to $run: is its volume writable, with room left?"
     ln -s -- "$builtin" "$run/shell/initrc.lua" || die "cannot write to $run/shell"
-    for file in "${builtin%/*}"/lua.d/* "$config/minicluster-malleable.lua"; do
+    for file in "${builtin%/*}"/lua.d/* "$config/minicluster-malleable.lua" "$config/minicluster-placement.lua"; do
         [ ! -r "$file" ] || ln -s -- "$file" "$run/shell/lua.d"
     done
     shell_rc=$run/shell/initrc.lua
@@ -339,7 +340,7 @@ pause() {
 # Real Flux finds the scheduler with our queue policies in the same way; broker.toml says that it wants it.
 scheduler() {
     for file in flux_scheduler.zip minicluster-sched.py minicluster-sched-modprobe.toml minicluster-sched-rc1.py \
-        minicluster-malleable.lua; do
+        minicluster-malleable.lua minicluster-placement.lua; do
         [ -r "$config/$file" ] ||
             die "cannot read $config/$file, which brings the queue policy to real Flux: the MiniCluster's ConfigMap must hold it"
     done
