@@ -9,9 +9,22 @@ import math
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from queue_policies import memory
+from queue_policies.core_sharing import SharingChecker
 from queue_policies.errors import PlacementDefect, PolicyDefect
 from queue_policies.frames import last_frames
-from queue_policies.records import Action, Grow, Preempt, Reserve, Shrink, Start, State, WakeAt
+from queue_policies.records import (
+    Action,
+    CpuQuota,
+    Grow,
+    Preempt,
+    Remember,
+    Reserve,
+    Shrink,
+    Start,
+    State,
+    WakeAt,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +37,7 @@ def decide(policy: Policy, state: State, now: float) -> Sequence[Action]:
     """Return the policy's actions. Raises PolicyDefect if it raises or returns an impossible action.
 
     Raises PlacementDefect if the placement does so, on which the policy tries them.
+    A policy may have an attribute `least_quota`: it is held to give no job a smaller quota.
     """
     try:
         actions = policy.decide(state, now)
@@ -36,7 +50,7 @@ def decide(policy: Policy, state: State, now: float) -> Sequence[Action]:
     if not isinstance(actions, list | tuple):
         wrong = f"answers {actions!r}, which is no list of actions"
     elif actions:
-        wrong = _Checker(state, now).first_wrong(actions)
+        wrong = _Checker(state, now, getattr(policy, "least_quota", 0.0)).first_wrong(actions)
     if wrong is not None:
         raise PolicyDefect(f"queue policy {policy.name} {wrong}; {described(state, now)}")
     return actions
@@ -60,13 +74,14 @@ def described(state: State, now: float) -> str:
 class _Checker:
     """Checks a policy's actions in the order in which an engine applies them."""
 
-    def __init__(self, state: State, now: float) -> None:
+    def __init__(self, state: State, now: float, least_quota: float) -> None:
         self._state = state
         self._now = now
         self._free = state.cluster.free
         self._started: set[int] = set()
         self._resized: dict[int, int] = {}  # by how many units each job gets smaller
         self._preempted: set[int] = set()
+        self._sharing = SharingChecker(state, least_quota)
 
     def first_wrong(self, actions: Sequence[Action]) -> str | None:
         for action in actions:
@@ -83,12 +98,9 @@ class _Checker:
                 wrong = self._unpreemptible(job)
                 self._preempted.add(job)
                 return wrong and f"preempts job {job}, {wrong}"
-            case Reserve(job, at):
-                return None if at == at else f"reserves {at} for job {job}, which is no time"  # noqa: PLR0124
-            case WakeAt(time):
-                later = self._now < time < math.inf
-                return None if later else f"asks to be woken at {time:g}, which is no later time"
-        return f"answers {action!r}, which is no action"
+            case CpuQuota():
+                return self._sharing.quota(action)
+        return _wrong_in_itself(action, self._now)
 
     def _start(self, action: Start) -> str | None:
         if action.job in self._started:
@@ -105,10 +117,17 @@ class _Checker:
         for other in action.after:
             if self._resized.get(other, 0) <= 0:
                 return f"starts job {action.job} after job {other} shrank, which it does not order before"
+        self._started.add(action.job)
+        if action.on is not None or action.fraction:
+            return self._sharing.start(job, size, action, self._preempted | self._resized.keys())
+        return self._take(size, action)
+
+    def _take(self, size: int, action: Start) -> str | None:
         if size > self._free:
             return f"starts job {action.job} at {size} units where {self._free} are free"
         self._free -= size
-        self._started.add(action.job)
+        if not action.after:
+            self._sharing.begin(action.job, size)
         return None
 
     def _resize(self, action: Grow | Shrink) -> str | None:
@@ -120,6 +139,8 @@ class _Checker:
         wrong = _not_accepting(job) or self._out_of_range(job, action)
         if action.job in self._resized:
             wrong = " after it resized it in the same answer"
+        if not wrong and self._sharing.involves(action.job):
+            wrong = ", which shares its cores"
         if action.job in self._preempted:
             wrong = " after it preempted it in the same answer"
         if wrong:
@@ -137,6 +158,8 @@ class _Checker:
             return "which it preempts already"
         if job in self._resized:
             return "which it resizes in the same answer"
+        if self._sharing.involves(job):
+            return "which shares its cores"
         return None if self._state.running[job].preemptible else "which stops, or is amid an order"
 
     def _out_of_range(self, job: RunningJob, action: Grow | Shrink) -> str | None:
@@ -148,6 +171,19 @@ class _Checker:
         if action.size - job.size > self._free:
             return f" where {self._free} are free"
         return None
+
+
+def _wrong_in_itself(action: Action, now: float) -> str | None:
+    """Return what is wrong with an action, whatever runs and waits."""
+    match action:
+        case Reserve(job, at):
+            return None if at == at else f"reserves {at} for job {job}, which is no time"  # noqa: PLR0124
+        case WakeAt(time):
+            return None if now < time < math.inf else f"asks to be woken at {time:g}, which is no later time"
+        case Remember(value):
+            wrong = memory.fault(value)
+            return f"remembers {wrong}" if wrong else None
+    return f"answers {action!r}, which is no action"
 
 
 def _not_accepting(job: RunningJob) -> str | None:

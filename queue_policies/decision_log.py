@@ -11,16 +11,19 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from queue_policies import memory
 from queue_policies.counting import CountingCluster, Units
 from queue_policies.queue import IndexedQueue
 from queue_policies.records import (
     Action,
     Change,
+    CpuQuota,
     Elastic,
     Grow,
     Happened,
     Preempt,
     QueuedJob,
+    Remember,
     Reserve,
     RunningJob,
     Shrink,
@@ -29,15 +32,18 @@ from queue_policies.records import (
     WakeAt,
 )
 from queue_policies.running import RunningJobs
+from queue_policies.sharing import CoreSharing, JobEnd, SharingConsent, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from queue_policies.policy import Policy
-    from queue_policies.records import RunTime, Sketch
+    from queue_policies.records import Sketch
 
 JSON = dict[str, Any]
-_ACTIONS = {each.__name__: each for each in (Start, Grow, Shrink, Preempt, Reserve, WakeAt)}
+_ACTIONS = {
+    each.__name__: each for each in (Start, Grow, Shrink, Preempt, Reserve, WakeAt, CpuQuota, Remember)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,7 @@ class TimeTable:
 def encode(policy: str, state: State, now: float, actions: Sequence[Action]) -> str:
     """Return a decision as a line of JSON."""
     sketch = state.cluster.sketch()
+    rigid = state.sharing is not None  # what a rigid job takes matters to nobody else
     record = {
         "policy": policy,
         "now": now,
@@ -82,9 +89,12 @@ def encode(policy: str, state: State, now: float, actions: Sequence[Action]) -> 
         "free": state.cluster.free,
         "preemption": state.preemption,
         "changes": [[change.what.name, change.job] for change in state.changes],
-        "queue": [_queued(job) for job in state.queue],
-        "running": [_running(job) | {"held": _allocated(job.id, sketch)} for job in state.running.by_order()],
-        "actions": [{"do": type(action).__name__, **asdict(action)} for action in actions],
+        "queue": [_queued(job, rigid) for job in state.queue],
+        "running": [
+            _running(job, rigid) | {"held": _allocated(job.id, sketch)} for job in state.running.by_order()
+        ],
+        **_of_sharing(state),
+        "actions": [_recorded(action) for action in actions],
     }
     return json.dumps(_finite(record), separators=(",", ":"))
 
@@ -103,6 +113,9 @@ def decode(line: str) -> Decision:
         cluster,
         [Change(Happened[what], job) for what, job in record["changes"]],
         record["preemption"],
+        tuple(JobEnd(**_end(each)) for each in record.get("ends", ())),
+        memory.restored(record.get("memory")),
+        CoreSharing(**record["sharing"]) if "sharing" in record else None,
     )
     return Decision(record["policy"], state, record["now"], [_action(each) for each in record["actions"]])
 
@@ -114,6 +127,29 @@ def differences(policy: Policy, lines: Iterable[str]) -> Iterator[Difference]:
         answered = policy.decide(decision.state, decision.now)
         if list(answered) != list(decision.actions):
             yield Difference(number, decision.actions, answered)
+
+
+def _of_sharing(state: State) -> JSON:
+    """Return what a state has only where jobs share cores or a policy remembers."""
+    found: JSON = {}
+    if state.ends:
+        found["ends"] = [each._asdict() for each in state.ends]
+    if state.memory is not None:
+        found["memory"] = state.memory
+    return found if state.sharing is None else found | {"sharing": state.sharing._asdict()}
+
+
+def _end(record: JSON) -> JSON:
+    quotas = tuple((since, fraction) for since, fraction in record["quotas"])
+    return record | {"limit": float(record["limit"]), "quotas": quotas}
+
+
+def _recorded(action: Action) -> JSON:
+    """Return an action without what is as it would be if it were not given, of what is not always there."""
+    record = {"do": type(action).__name__, **asdict(action)}
+    if isinstance(action, Start) and action.on is None:
+        del record["on"], record["fraction"]
+    return record
 
 
 def _finite(value: Any) -> Any:
@@ -132,7 +168,7 @@ def _allocated(job: int, sketch: Sketch) -> int:
     return sketch.free - free
 
 
-def _queued(job: QueuedJob) -> JSON:
+def _queued(job: QueuedJob, rigid: bool) -> JSON:
     return {
         "id": job.id,
         "priority": job.priority,
@@ -141,11 +177,12 @@ def _queued(job: QueuedJob) -> JSON:
         "limit": job.limit,
         "user": job.user,
         "elastic": None if job.elastic is None else asdict(job.elastic),
-        "estimate": _times(job.estimate, job.elastic),
+        "estimate": _times(job, rigid),
+        **_sharing(job),
     }
 
 
-def _running(job: RunningJob) -> JSON:
+def _running(job: RunningJob, rigid: bool) -> JSON:
     return {
         "id": job.id,
         "size": job.size,
@@ -159,16 +196,32 @@ def _running(job: RunningJob) -> JSON:
         "heeds": job.heeds,
         "remaining": job.remaining,
         "measured": job.measured,
-        "estimate": _times(job.estimate, job.elastic),
+        "estimate": _times(job, rigid),
         "stopping": job.stopping,
         "waits": job.waits,
+        **_sharing(job),
     }
 
 
-def _times(estimate: RunTime | None, elastic: Elastic | None) -> JSON | None:
-    if estimate is None or elastic is None:
+def _sharing(job: QueuedJob | RunningJob) -> JSON:
+    """Return what a job has only where cores are shared."""
+    found: JSON = {}
+    if job.usage is not None:
+        found["usage"] = job.usage._asdict()
+    if job.consent is not None:
+        found["consent"] = job.consent.value
+    if isinstance(job, RunningJob):
+        given = {"quota": (job.quota, 1.0), "host": (job.host, None), "guests": (job.guests, ())}
+        found |= {key: value for key, (value, default) in given.items() if value != default}
+    return found
+
+
+def _times(job: QueuedJob | RunningJob, rigid: bool) -> JSON | None:
+    elastic, estimate, size = job.elastic, job.estimate, job.request.size
+    if estimate is None or (elastic is None and not rigid):
         return None
-    return {str(size): estimate.seconds(size) for size in range(elastic.min, elastic.max + 1)}
+    sizes = range(elastic.min, elastic.max + 1) if elastic else (size,)
+    return {str(each): estimate.seconds(each) for each in sizes}
 
 
 def _queued_job(record: JSON) -> QueuedJob:
@@ -188,7 +241,17 @@ def _records(record: JSON) -> JSON:
         "request": Units(record["size"]),
         "elastic": None if elastic is None else Elastic(**elastic),
         "estimate": None if estimate is None else TimeTable({int(k): v for k, v in estimate.items()}),
+        **_shared(record),
     }
+
+
+def _shared(record: JSON) -> JSON:
+    found: JSON = {}
+    if "usage" in record:
+        found["usage"] = Usage(**record["usage"])
+    if "consent" in record:
+        found["consent"] = SharingConsent(record["consent"])
+    return found | ({"guests": tuple(record["guests"])} if "guests" in record else {})
 
 
 def _action(record: JSON) -> Action:
@@ -196,5 +259,7 @@ def _action(record: JSON) -> Action:
     kind = _ACTIONS[fields.pop("do")]
     if "after" in fields:
         fields["after"] = tuple(fields["after"])
+    if "memory" in fields:
+        fields["memory"] = memory.restored(fields["memory"])
     action: Action = kind(**fields)
     return action

@@ -17,6 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from queue_policies.placement.records import Profile
+    from queue_policies.sharing import CoreSharing, JobEnd, SharingConsent, Usage
+
+Memory = None | bool | int | float | str | tuple["Memory", ...]
+"""What a policy may remember: JSON that nobody can change. Numbers are finite; `memory.restored` reads it."""
 
 
 class Request(Hashable, Protocol):
@@ -75,6 +79,9 @@ class QueuedJob(NamedTuple):
     """None: the job is rigid."""
     estimate: RunTime | None = None
     """None: unknown."""
+    usage: Usage | None = None
+    """From earlier runs of its program that had their cores alone. None: unknown."""
+    consent: SharingConsent | None = None
 
     @property
     def profile(self) -> Profile | None:
@@ -114,6 +121,15 @@ class RunningJob(NamedTuple):
     """Whether it will return its units without a further action: it was preempted, or its work is done."""
     waits: bool = False
     """Whether it has not begun, as others have to shrink for it (`Start.after`)."""
+    usage: Usage | None = None
+    """What it uses; None: not measured yet."""
+    quota: float = 1.0
+    """The fraction of the time of the cores that it runs on which it may use: a guest, of its host's."""
+    host: int | None = None
+    """The job on whose cores it runs as a guest. It holds no units of its own until that one ends."""
+    guests: tuple[int, ...] = ()
+    """The jobs that run on its cores as guests."""
+    consent: SharingConsent | None = None
 
     @property
     def size(self) -> int:
@@ -238,6 +254,8 @@ class Happened(enum.Enum):
     REGISTERED = enum.auto()  # a running job accepts orders now, or does so no more
     WOKEN = enum.auto()  # the time came for which the policy asked
     CLUSTER = enum.auto()  # ranks went up, down, drained or undrained; or a time limit changed
+    MEASURED = enum.auto()  # a running job's usage was measured anew
+    DEGRADED = enum.auto()  # a running job that shares its cores makes less progress than its quota explains
 
 
 class Change(NamedTuple):
@@ -258,6 +276,12 @@ class State(NamedTuple):
     """Since the last decision."""
     preemption: bool = False
     """Whether running jobs can be preempted here, as in the simulator."""
+    ends: Sequence[JobEnd] = ()
+    """One for each ENDED of the changes whose end is known."""
+    memory: Memory = None
+    """What the policy's last `Remember` had. None: nothing yet, or lost."""
+    sharing: CoreSharing | None = None
+    """None: jobs cannot share cores here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +299,10 @@ class Start:
     """The size of an elastic job; None: its least."""
     after: tuple[int, ...] = ()
     """Running jobs, each with a Shrink earlier in the same answer."""
+    on: int | None = None
+    """The running job on whose cores it starts as a guest, and takes no free units. See `CpuQuota`."""
+    fraction: float = 0.0
+    """A guest's quota: the fraction of the time of its host's cores that it may use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,4 +347,29 @@ class WakeAt:
     time: float
 
 
-Action = Start | Grow | Shrink | Preempt | Reserve | WakeAt
+@dataclass(frozen=True, slots=True)
+class CpuQuota:
+    """Let a job use at most this fraction of the time of the cores that it runs on; 1 lifts its quota.
+
+    It runs, or starts earlier in the same answer. The quotas of a host and its guests sum to at most 1, so a
+    host's quota is lowered before a guest starts.
+
+    When a guest ends, the instance lifts its host's quota. When a host ends, its guest keeps
+    as many of the cores as it asked for, and its quota is lifted; the rest is free. A policy that wants it
+    otherwise answers so at that change.
+    """
+
+    job: int
+    fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """Have this memory in the next states: the last one of an answer counts. It is recorded and dumped."""
+
+    memory: Memory
+    note: str = ""
+    """A sentence for the log: what was not as expected of the memory so far."""
+
+
+Action = Start | Grow | Shrink | Preempt | Reserve | WakeAt | CpuQuota | Remember

@@ -75,4 +75,5 @@ def record(
         None if queued.estimate is None else left,
         now + pause,
         queued.estimate,
+        consent=queued.consent,
     )

@@ -135,7 +135,7 @@ def state(
     """A situation on a cluster that counts."""
     cluster = CountingCluster(total)
     for job in running:
-        cluster.hold(job.id, job.size)
+        cluster.hold(job.id, 0 if job.host else job.size)
     return State(IndexedQueue(queued), RunningJobs(running), cluster, changes)
 
 
