@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from queue_policies.nodes.low_ranks import slots_on, whole_nodes_wanted
+from queue_policies.nodes.obstacles import never_placed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 def infeasible(pool: Pool, request: NodeRequest) -> str | None:
     """Return why no state of the pool's nodes could satisfy the request, in Flux's words, or None."""
+    return _too_little(pool, request) or never_placed(pool, request)
+
+
+def _too_little(pool: Pool, request: NodeRequest) -> str | None:
     wholes = [(node.cores, node.gpus) for node in _matching(pool, request)]
     if request.exclusive:
         count, slots = whole_nodes_wanted(request)

@@ -87,14 +87,16 @@ class TrialOccupancy:
         self._nodes = nodes
         self._jobs: dict[int, tuple[NodeJob, ...]] = {}
         self._profiles: dict[int, Profile | None] = {}
-        self._tables: dict[SummaryRule, dict[int, Any]] = {}  # what rules make of ranks that have changed
+        self._tables: dict[SummaryRule, list[Any]] = {}
+        self._stale: dict[SummaryRule, set[int]] = {}
 
     def copy(self, free: Callable[[int], RankResources]) -> TrialOccupancy:
         """Return an independent copy, for a trial whose free resources are these."""
         made = TrialOccupancy(self._origin, free, self._nodes)
         made._jobs.update(self._jobs)
         made._profiles.update(self._profiles)
-        made._tables = {rule: dict(table) for rule, table in self._tables.items()}
+        made._tables = {rule: list(table) for rule, table in self._tables.items()}
+        made._stale = {rule: set(stale) for rule, stale in self._stale.items()}
         return made
 
     def profile(self, job: int) -> Profile | None:
@@ -120,18 +122,20 @@ class TrialOccupancy:
             self._forget(rank)
 
     def _forget(self, rank: int) -> None:
-        for table in self._tables.values():
-            table.pop(rank, None)
+        for stale in self._stale.values():
+            stale.add(rank)
 
     def summaries(self, rule: SummaryRule) -> list[Any]:
         """Return what `rule` makes of each rank, by rank."""
-        found = list(self._origin.summaries(rule))
-        table = self._tables.setdefault(rule, {})
-        for rank, jobs in self._jobs.items():
-            if rank not in table:
-                table[rank] = rule(self._nodes[rank], self.free(rank), jobs)
-            found[rank] = table[rank]
-        return found
+        table = self._tables.get(rule)
+        if table is None:
+            table = self._tables[rule] = list(self._origin.summaries(rule))
+            self._stale[rule] = set(self._jobs)
+        stale = self._stale[rule]
+        for rank in stale:
+            table[rank] = rule(self._nodes[rank], self.free(rank), self.jobs_on(rank))
+        stale.clear()
+        return table
 
 
 @dataclass(frozen=True, slots=True)

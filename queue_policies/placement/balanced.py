@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
-from queue_policies.nodes.domains import domains_of
 from queue_policies.nodes.low_ranks import slots_on
 from queue_policies.placement.distribution import distribute
 from queue_policies.placement.domain_slots import DomainSlots
 from queue_policies.placement.granularity import PREDICTED, fewest
+from queue_policies.placement.node_loads import Domain, NodeLoad, load_of
 from queue_policies.placement.records import Profile, ProfileKind
 from queue_policies.placement.room import (
     RankRoom,
@@ -32,7 +32,6 @@ from queue_policies.placement.room import (
     rooms_of,
     sizes_of,
     take_nodes,
-    without_io,
 )
 from queue_policies.settings import affinity, setting
 
@@ -43,19 +42,6 @@ if TYPE_CHECKING:
     from queue_policies.placement.protocol import NodeJob, PlacementAsk, PlacementView
 
 EMPTIEST, FULLEST = "emptiest", "fullest"
-
-
-class Domain(NamedTuple):
-    """What is free in a domain, and what is demanded there. The order is that of memory-bound tasks."""
-
-    demand: float
-    busy: int
-    """Cores in use, negative free ones: the emptiest domain comes first."""
-    rank: int
-    number: int
-    """Of the domain on its node."""
-    free: int
-    """Bits of the free cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +64,19 @@ class Balanced:
     def place(self, ask: PlacementAsk, nodes: PlacementView) -> Allocation | None:
         """Place by the kind of the profile."""
         kind = None if ask.profile is None else ask.profile.kind
-        table = nodes.summaries(self.domains)
-        domains = [each for rank in nodes.ranks for each in table[rank]]
+        table = nodes.summaries(self.load)
+        loads = [table[rank] for rank in nodes.ranks]
         if by_node(ask):
-            return take_nodes(ask, self._in_order(domains, kind, ask, nodes), nodes)
+            return take_nodes(ask, self._in_order(ask, nodes, table), nodes)
         if kind is ProfileKind.IO:
-            return _one_a_node(ask, nodes)
+            return _one_a_node(ask, nodes, loads)
         if ask.workers:
-            return self._workers(ask, nodes, domains, kind)
+            return self._workers(ask, nodes, _domains(loads), kind)
         if kind is ProfileKind.MEMORY:
-            return self._below_the_knee(ask, nodes, domains)
+            return self._below_the_knee(ask, nodes, _domains(loads))
         if kind is ProfileKind.CPU:
-            return self._by_cores(ask, nodes, domains)
-        return _together(ask, nodes, domains)
+            return self._by_cores(ask, nodes, _domains(loads))
+        return _together(ask, nodes, loads)
 
     def demand(self, profile: Profile | None) -> float:
         """Return the bandwidth that one core of such a job demands."""
@@ -102,17 +88,9 @@ class Balanced:
             return self.memory
         return self.cpu if profile.kind is ProfileKind.CPU else self.other
 
-    def domains(self, node: ClusterNode, free: RankResources, jobs: Sequence[NodeJob]) -> tuple[Domain, ...]:
-        """Return the domains of a node that have a free core."""
-        found = []
-        for index, domain in enumerate(domains_of(node)):
-            left = free[0] & domain
-            if left:
-                demand = 0.0
-                for job in jobs:
-                    demand += (job.cores & domain).bit_count() * self.demand(job.profile)
-                found.append(Domain(demand, -left.bit_count(), node.rank, index, left))
-        return tuple(found)
+    def load(self, node: ClusterNode, free: RankResources, jobs: Sequence[NodeJob]) -> NodeLoad:
+        """Return what is free and what is demanded on a node."""
+        return load_of(node, free, jobs, self.demand)
 
     def _below_the_knee(
         self, ask: PlacementAsk, nodes: PlacementView, domains: list[Domain]
@@ -183,43 +161,43 @@ class Balanced:
         sign = 1 if kind is ProfileKind.CPU and self.cores == EMPTIEST else -1
         return 0.0, sign * domain.busy
 
-    def _in_order(
-        self, domains: Iterable[Domain], kind: ProfileKind | None, ask: PlacementAsk, nodes: PlacementView
-    ) -> list[RankRoom]:
+    def _in_order(self, ask: PlacementAsk, nodes: PlacementView, table: Sequence[NodeLoad]) -> list[RankRoom]:
         """Return the nodes in the order in which a request for nodes takes them."""
-        keys: dict[int, tuple[float, int]] = {}
-        for domain in domains:
-            demand, busy = keys.get(domain.rank, (0.0, 0))
-            keys[domain.rank] = (demand + domain.demand, busy + domain.busy)
-        sign = 1 if kind is not ProfileKind.CPU or self.cores == EMPTIEST else -1
-        return sorted(
-            rooms_of(ask, nodes),
-            key=lambda room: (keys[room.rank][0] if sign > 0 else 0.0, sign * keys[room.rank][1], room.rank),
-        )
+
+        def key(room: RankRoom) -> tuple[float, int, int]:
+            load = table[room.rank]
+            if ask.profile is not None and ask.profile.kind is ProfileKind.CPU:
+                return 0.0, -load.free if self.cores == EMPTIEST else load.free, room.rank
+            return sum(domain.demand for domain in load.domains), -load.free, room.rank
+
+        return sorted(rooms_of(ask, nodes), key=key)
 
 
-def _together(ask: PlacementAsk, nodes: PlacementView, domains: Sequence[Domain]) -> Allocation | None:
+def _domains(loads: Iterable[NodeLoad]) -> list[Domain]:
+    return [domain for load in loads for domain in load.domains]
+
+
+def _together(ask: PlacementAsk, nodes: PlacementView, loads: Sequence[NodeLoad]) -> Allocation | None:
     """Place a job whose tasks belong together: in one domain, else on one node, else on few nodes."""
     given, slots = DomainSlots(ask, nodes), ask.request.slots
-    fitting = [domain for domain in domains if given.room(domain) >= slots]
-    if fitting:
-        given.give(min(fitting, key=lambda domain: _left_over(domain, nodes)), slots)
+    needed = slots * ask.request.cores
+    enough = [load for load in loads if load.free >= needed]
+    fitting = [
+        (not each.whole, load.free if each.whole else -each.busy, load.free, each.rank, each.number, each)
+        for load in enough
+        for each in load.domains
+        if -each.busy >= needed and (not ask.request.gpus or given.room(each) >= slots)
+    ]
+    if fitting:  # a whole domain comes first, on the fullest node; then the fullest domain
+        given.give(min(fitting)[-1], slots)
         return given.allocation()
-    rooms = rooms_of(ask, nodes)
-    enough = [room for room in rooms if room.slots >= slots]
-    if enough:
-        best = min(enough, key=lambda room: (room.slots, room.rank))
-        return _filled(ask, [best])
+    rooms = rooms_of(ask, nodes, [load.rank for load in enough])
+    best = min(((room.slots, room.rank, room) for room in rooms if room.slots >= slots), default=None)
+    if best is not None:
+        return _filled(ask, [best[2]])
     if ask.profile is None:
-        return _filled(ask, sorted(rooms, key=lambda room: (-room.slots, room.rank)))
-    return _on_few_nodes(ask, nodes, rooms)
-
-
-def _left_over(domain: Domain, nodes: PlacementView) -> tuple[bool, float, int, int, int]:
-    """Return what orders domains for such a job: a whole one comes first, then the fullest."""
-    whole = domain.free == domains_of(nodes.nodes[domain.rank])[domain.number]
-    free_on_node = nodes.free(domain.rank)[0].bit_count()
-    return (not whole, free_on_node if whole else -domain.busy, free_on_node, domain.rank, domain.number)
+        return _filled(ask, sorted(rooms_of(ask, nodes), key=lambda room: (-room.slots, room.rank)))
+    return _on_few_nodes(ask, nodes, loads)
 
 
 def _filled(ask: PlacementAsk, rooms: Iterable[RankRoom]) -> Allocation | None:
@@ -235,22 +213,21 @@ def _filled(ask: PlacementAsk, rooms: Iterable[RankRoom]) -> Allocation | None:
     return None
 
 
-def _on_few_nodes(ask: PlacementAsk, nodes: PlacementView, rooms: Sequence[RankRoom]) -> Allocation | None:
-    """Place a job that is larger than a node on as few nodes as hold it; None: it waits for a node, or
-    several.
-    """
+def _on_few_nodes(ask: PlacementAsk, nodes: PlacementView, loads: Sequence[NodeLoad]) -> Allocation | None:
+    """Place a job that is larger than a node on as few nodes as have room for it; None: it waits."""
+    if not ask.request.gpus and any(load.cores >= ask.request.size for load in loads):
+        return None
     whole = [slots_on((nodes.nodes[rank].cores, nodes.nodes[rank].gpus), ask.request) for rank in nodes.ranks]
     count = fewest(ask.request.slots, whole)
     if count == 1:
         return None
     taken = []
-    left = sorted(rooms, key=lambda room: (room.slots, room.rank))
+    left = sorted(rooms_of(ask, nodes), key=lambda room: (room.slots, room.rank))
     for slots in distribute(ask.request.slots, count):
         room = next((room for room in left if room.slots >= slots), None)
         if room is None:
-            return _filled(
-                ask, sorted(rooms_of(ask, nodes), key=lambda room: (-room.slots, room.rank))[:count]
-            )
+            fullest = sorted(rooms_of(ask, nodes), key=lambda room: (-room.slots, room.rank))
+            return _filled(ask, fullest[:count])
         left.remove(room)
         taken.append(room)
         for _ in range(slots):
@@ -258,15 +235,15 @@ def _on_few_nodes(ask: PlacementAsk, nodes: PlacementView, rooms: Sequence[RankR
     return allocation_of(ask, taken)
 
 
-def _one_a_node(ask: PlacementAsk, nodes: PlacementView) -> Allocation | None:
+def _one_a_node(ask: PlacementAsk, nodes: PlacementView, loads: Sequence[NodeLoad]) -> Allocation | None:
     """Place one worker a node, beside no other job that does much input and output if that is possible."""
-    rooms = sorted(rooms_of(ask, nodes), key=lambda room: (-room.slots, room.rank))
-    apart = without_io(rooms, nodes)
-    return _levelled(ask, apart) or _levelled(ask, rooms)
+    line = heapq.nsmallest(ask.request.slots, [(load.has_io, -load.free, load.rank) for load in loads])
+    apart = [rank for has_io, _, rank in line if not has_io]
+    return _levelled(ask, rooms_of(ask, nodes, apart)) or _levelled(ask, rooms_of(ask, nodes))
 
 
 def _levelled(ask: PlacementAsk, rooms: Sequence[RankRoom]) -> Allocation | None:
-    """Give the slots to these ranks in turns."""
+    """Give the slots to these ranks in turns; None: they have too few."""
     if sum(room.slots for room in rooms) < ask.request.slots:
         return None
     missing = ask.request.slots

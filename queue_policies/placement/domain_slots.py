@@ -1,4 +1,4 @@
-"""DomainSlots of NUMA domains that a placement gives to a job."""
+"""The slots of NUMA domains that a placement gives to a job."""
 
 from __future__ import annotations
 

@@ -96,11 +96,14 @@ def _near(cores: int, count: int, domains: Iterable[int]) -> int:
     return lowest(next(enough, cores), count)
 
 
-def rooms_of(ask: PlacementAsk, nodes: PlacementView) -> list[RankRoom]:
-    """Return the ranks on which at least one slot fits, ascending; for whole nodes, those that are free."""
+def rooms_of(ask: PlacementAsk, nodes: PlacementView, ranks: Iterable[int] | None = None) -> list[RankRoom]:
+    """Return the ranks on which at least one slot fits, in their order; for whole nodes, those that are free.
+
+    `ranks` are some of those that may be used; None: all of them.
+    """
     least = ask.request.cores
     found = []
-    for rank in nodes.ranks:
+    for rank in nodes.ranks if ranks is None else ranks:
         free, node = nodes.free(rank), nodes.nodes[rank]
         if free[0].bit_count() >= least and (not ask.request.exclusive or free == (node.cores, node.gpus)):
             room = RankRoom(node, free, ask)
