@@ -10,6 +10,7 @@ ParseError                 a text or document does not follow its format; the me
 ├── DurationError          RFC 23
 ├── EnvRuleError           flux-submit(1), "ENV RULES"
 ├── DirectiveError         RFC 36
+├── CpuListError           flux-shell-options(7), `cpu-affinity=map:`
 ├── BootstrapError         the table [bootstrap] of broker.toml
 └── SignedJobspecError     RFC 15
 """
@@ -55,6 +56,10 @@ class EnvRuleError(ParseError):
 
 class DirectiveError(ParseError):
     """A batch script has a comment that is no RFC 36 directive."""
+
+
+class CpuListError(ParseError):
+    """The text is no set of CPUs, or of no CPU; the text is Flux's own."""
 
 
 class BootstrapError(ParseError):

@@ -48,7 +48,7 @@ PlacementName = Annotated[
         'a placement\'s name, such as "spread" or "task-group"',
     ),
 ]
-Affinity = Literal["", "none", "best-effort", "required"]
+DomainAffinity = Literal["", "none", "best-effort", "required"]
 Architecture = Annotated[
     str,
     Strict(),
@@ -107,7 +107,7 @@ class FluxScheduler(Record):
     placement_settings: Annotated[dict[SettingName, SettingValue], Field(max_length=64)] = Field(
         default_factory=dict, description="Settings of the placement: texts, numbers, true or false."
     )
-    affinity: Affinity = Field(
+    affinity: DomainAffinity = Field(
         "",
         description="Whether a worker's cores are of one NUMA domain: `none` (tasks are not bound),"
         " `best-effort`, or `required` (else it waits); empty: as the placement has it.",

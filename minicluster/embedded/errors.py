@@ -5,6 +5,7 @@ EmbeddedError
 ├── BootError              this broker cannot join or lead: port taken, lead not reached, refused by it
 ├── StorageFull            job data cannot be written (ENOSPC, EDQUOT, read-only file system)
 ├── LayoutError            a jobspec and its R do not give a task layout
+├── BindingError           a task cannot have the CPUs that it is to be bound to
 ├── StorageError           the job data in the state directory cannot be opened or read
 ├── DumpError              a dump that is refused or cannot be written, with the reason
 ├── SchedulerError         the scheduling policy does not load, or asked for the impossible
@@ -35,6 +36,10 @@ class StorageFull(EmbeddedError):  # noqa: N818 - named for the state it reports
 
 class LayoutError(EmbeddedError):
     """Jobspec and R disagree: no tasks can be laid out."""
+
+
+class BindingError(EmbeddedError):
+    """A task cannot have the CPUs that it is to be bound to."""
 
 
 class StorageError(EmbeddedError):

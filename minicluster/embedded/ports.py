@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from minicluster.malleable.callers import Callers
     from queue_policies.nodes.records import Slot
+    from queue_policies.placement.workers import TaskWorker
 
 JSON = dict[str, Any]
 Clock = Callable[[], float]
@@ -69,6 +70,10 @@ class Launch:
     """Of a malleable job: its program's file."""
     events: JobEvents = field(repr=False, compare=False)
     """Receives what happens to the job's processes."""
+    workers: Mapping[int, tuple[TaskWorker, ...]] = field(default_factory=dict)
+    """The task workers by rank; {}: the job has none."""
+    floats: bool = False
+    """Whether its tasks are not bound to cores unless its shell options ask for it."""
 
 
 class Executor(Protocol):

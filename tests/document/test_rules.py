@@ -268,31 +268,6 @@ BROKEN = {
         spec(ONE, "flux: {scheduler: {queuePolicy: minicluster/fcfs, settings: {zzz: 1}}}"),
         "spec.flux.scheduler.settings: queue policy fcfs: unknown setting 'zzz'; it has none",
     ),
-    "placement": (
-        spec(ONE, "flux: {scheduler: {placement: task-grup}}"),
-        "spec.flux.scheduler.placement: unknown placement 'task-grup'; did you mean 'task-group'?",
-    ),
-    "placement setting": (
-        spec(ONE, "flux: {scheduler: {placement: random, placementSettings: {sed: 1}}}"),
-        (
-            "spec.flux.scheduler.placementSettings: placement random: unknown setting 'sed';"
-            " did you mean 'seed'?"
-        ),
-    ),
-    "setting of the placement that is the default": (
-        spec(ONE, "flux: {scheduler: {placementSettings: {seed: 1}}}"),
-        (
-            "spec.flux.scheduler.placementSettings: placement low-rank: unknown setting 'seed';"
-            " known are affinity"
-        ),
-    ),
-    "affinity": (
-        spec(ONE, "flux: {scheduler: {affinity: requird}}"),
-        (
-            'spec.flux.scheduler.affinity: found the text "requird", allowed is "none" or "best-effort" or'
-            ' "required"; did you mean "required"?'
-        ),
-    ),
     "hostlist": (
         spec(ONE, "flux: {bursting: {hostlist: 'a[0-'}}"),
         "spec.flux.bursting.hostlist: ",
@@ -368,9 +343,6 @@ FINE = {
     "an open quote in a sidecar": spec('containers: [{runFlux: true}, {name: b, command: "echo \'it"}]'),
     "an open quote in a later line": one(r"""{command: "exit 0\necho 'it"}"""),
     "an image of a view that is switched off": spec(ONE, "flux: {container: {disable: true, image: 'a b'}}"),
-    "a placement": spec(ONE, "flux: {scheduler: {placement: spread, affinity: required}}"),
-    "a placement by its full name": spec(ONE, "flux: {scheduler: {placement: minicluster/task-group}}"),
-    "an empty placement": spec(ONE, "flux: {scheduler: {placement: ''}}"),
     "an empty policy": spec(ONE, "flux: {scheduler: {queuePolicy: ''}}"),
     "flags end with a line break": spec(ONE, "flux:", "  optionFlags: |", "    -o cpu-affinity=off"),
 }

@@ -21,7 +21,7 @@ from tests.devcluster.waiting import until
 from tests.ports import free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 DEADLINE = 60.0
 
@@ -64,19 +64,24 @@ class Instance:
             "[exec]\nkill-timeout = 0.5\n"
         )
 
-    def start(self, rank: int, *arguments: str, config: Path | None = None) -> subprocess.Popen[bytes]:
+    def start(
+        self, rank: int, *arguments: str, config: Path | None = None, cpus: Iterable[int] = ()
+    ) -> subprocess.Popen[bytes]:
+        """Start a broker, on these CPUs alone if there are any."""
         command = ["flux", "broker", "-c", str(config or self.config), f"-Shostname=mc-{rank}"]
         command += [f"-Srundir={self.directory}/{rank}", "-Slog-stderr-level=6", *arguments]
         with self.log(rank).open("ab") as log:
+            if cpus:
+                command = ["taskset", "-c", ",".join(map(str, cpus)), *command]
             broker = subprocess.Popen(command, env=self.env, stdout=subprocess.PIPE, stderr=log)
         self.brokers[rank] = broker
         return broker
 
-    def up(self, *lead_arguments: str) -> Instance:
-        """Start all brokers; the lead stays until it is ended."""
-        self.start(0, "-Sbroker.rc2_none", *lead_arguments)
+    def up(self, *lead_arguments: str, cpus: Sequence[Iterable[int]] = ()) -> Instance:
+        """Start all brokers, on these CPUs by rank if any are given; the lead stays until it is ended."""
+        self.start(0, "-Sbroker.rc2_none", *lead_arguments, cpus=cpus[0] if cpus else ())
         for rank in range(1, self.size):
-            self.start(rank)
+            self.start(rank, cpus=cpus[rank] if cpus else ())
         self.wait(lambda: self.online() == self.size, f"{self.size} brokers online")
         return self
 

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from minicluster.embedded.execution.lead.cpu_table import CpuTable
 from minicluster.embedded.execution.lead.execution import Execution
 from minicluster.embedded.execution.processes import Reaper
 from minicluster.embedded.execution.rank.rank_job import RankSettings
@@ -95,7 +96,7 @@ class Ranks:
         star = Star(str(directory))
         self._directory = directory
         self._registry = Registry()
-        self.execution = Execution(star.end("lead", 0))
+        self.execution = Execution(star.end("lead", 0), CpuTable([]), lambda _level, _text: None)
         self.execution.register(self._registry)
         reaper = Reaper()
         reaper.open()

@@ -18,6 +18,7 @@ from minicluster.embedded import log, ports
 from minicluster.embedded.configuration import order_timeout
 from minicluster.embedded.errors import ConfigurationError, StorageFull
 from minicluster.embedded.jobs import dump
+from minicluster.embedded.jobs.configured_domains import configured_domains
 from minicluster.embedded.jobs.job_control import JobControl
 from minicluster.embedded.jobs.job_info import JobInfo
 from minicluster.embedded.jobs.job_list import JobList
@@ -28,7 +29,7 @@ from minicluster.embedded.jobs.queue_control import QueueControl
 from minicluster.embedded.jobs.queues import Queues
 from minicluster.embedded.jobs.replay import replay
 from minicluster.embedded.jobs.resource_status import ResourceStatus
-from minicluster.embedded.jobs.scheduler import Scheduler, policy_of
+from minicluster.embedded.jobs.scheduler import DEFAULT_PLACEMENT, Scheduler, placement_of, policy_of
 from minicluster.embedded.jobs.store import Store
 from queue_policies.nodes.pool import Pool
 
@@ -62,6 +63,12 @@ class LeadEngine:
     def policy(self) -> str:
         """Return the name of the queue policy that decides."""
         return self._manager.parts.scheduler.policy.name
+
+    @property
+    def placement(self) -> str:
+        """Return the name of the placement in use."""
+        placement = self._manager.parts.scheduler.pool.placement
+        return DEFAULT_PLACEMENT if placement is None else placement.name
 
     def start_queue(self) -> None:
         """Begin to schedule."""
@@ -132,7 +139,8 @@ def _parts(context: ports.LeadContext, store: Store, clock: ports.Clock) -> Part
         store.values.set("epoch", epoch)
     order_timeout(context.config)  # refuses what it cannot read, before a malleable job needs it
     nodes = nodes_of(context.R)
-    scheduler = Scheduler(Pool(nodes, matches), policy_of(context.config, context.log), context.log)
+    pool = Pool(_with_domains(context.config, nodes), matches, placement_of(context.config, context.log))
+    scheduler = Scheduler(pool, policy_of(context.config, context.log), context.log)
     decisions = context.config.get("minicluster", {}).get("decisions")
     if decisions is not None:
         scheduler.recorder = DecisionFile(str(decisions), scheduler.policy.name)
@@ -150,6 +158,11 @@ def _parts(context: ports.LeadContext, store: Store, clock: ports.Clock) -> Part
         config=context.config,
         listener=context.listener,
     )
+
+
+def _with_domains(config: JSON, nodes: Sequence[Node]) -> Sequence[Node]:
+    configured = configured_domains(config, nodes)
+    return nodes if configured is None else [each._replace(domains=configured[each.rank]) for each in nodes]
 
 
 def _routing(config: JSON, nodes: Sequence[Node]) -> Routing | None:

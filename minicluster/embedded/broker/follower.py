@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from broker_config.formats import hostlist
 from minicluster.embedded.broker.base import BrokerBase
 from minicluster.embedded.broker.forwarding import FollowerSide
+from minicluster.embedded.execution import broker_cpus
 from minicluster.embedded.execution.rank.tasks import Tasks
 from minicluster.embedded.log import CRIT, DEBUG, INFO
 from minicluster.embedded.overlay.overlay import FollowerOverlay
@@ -24,6 +25,7 @@ class FollowerProcess(BrokerBase):
         """Live until the lead, the link or a signal ends it; return the exit code."""
         self._code = 0
         overlay = self._overlay = FollowerOverlay(self.position.boot, self.log, self.timing)
+        overlay.about = broker_cpus.found().fields()
         overlay.ended = self._ended
         self.registry.fallback = FollowerSide(overlay).forward
         tasks = Tasks(overlay, self.task_settings())

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from broker_config.formats import resource_set
 from broker_config.formats.bootstrap import lead_host
 from minicluster.embedded.broker.base import BrokerBase
 from minicluster.embedded.broker.engine import LeadEngine, build_lead_services
@@ -16,6 +17,7 @@ from minicluster.embedded.broker.membership import Membership
 from minicluster.embedded.broker.modules import Modules
 from minicluster.embedded.broker.program import InitialProgram
 from minicluster.embedded.errors import BootError, ConfigurationError, DumpError
+from minicluster.embedded.execution.lead.cpu_table import CpuTable
 from minicluster.embedded.execution.lead.execution import Execution
 from minicluster.embedded.execution.listener import TcpListener
 from minicluster.embedded.execution.rank.tasks import Tasks
@@ -69,13 +71,14 @@ class LeadProcess(BrokerBase):
     async def _begin(self, overlay: LeadOverlay) -> tuple[LeadEngine, Tasks]:
         resources = self.position.resources
         assert resources is not None  # noqa: S101 - boot.find gives the lead one
-        execution = Execution(overlay)
+        cpus = CpuTable(resource_set.nodes_of(resources))
+        execution = Execution(overlay, cpus, self.log)
         tasks = Tasks(overlay, self.task_settings())
         engine = build_lead_services(self._context(execution, resources), self.registry)
         self.attributes.set("minicluster.queue-policy", engine.policy)
         execution.register(self.registry)
         forwarding = LeadSide(overlay, self.registry)
-        membership = Membership(overlay, engine.membership, self.position.boot.hosts)
+        membership = Membership(overlay, engine.membership, self.position.boot.hosts, cpus)
         membership.on_gone = [execution.rank_gone, forwarding.rank_gone]
         membership.on_change = self._members_changed
         membership.register(self.registry)

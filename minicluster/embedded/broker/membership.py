@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats import hostlist, idset
 from minicluster.embedded.errors import RpcError
+from minicluster.embedded.execution.broker_cpus import found, of_fields
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
+    from minicluster.embedded.execution.lead.cpu_table import CpuTable
     from minicluster.embedded.jobs.resource_status import ResourceStatus
     from minicluster.embedded.overlay.overlay import LeadOverlay
     from minicluster.embedded.ports import JSON
@@ -34,12 +36,15 @@ class Standing:
 class Membership:
     """Keeps the status of all ranks, and reports those that join or leave to the engine."""
 
-    def __init__(self, overlay: LeadOverlay, engine: ResourceStatus, hosts: Sequence[str]) -> None:
+    def __init__(
+        self, overlay: LeadOverlay, engine: ResourceStatus, hosts: Sequence[str], cpus: CpuTable
+    ) -> None:
         self.on_gone: Sequence[Callable[[int], None]] = ()
         self.on_change: Callable[[int], None] = lambda _online: None
         self._overlay = overlay
         self._engine = engine
         self._hosts = hosts
+        self._cpus = cpus
         self._ranks = {rank: Standing("offline", time.time()) for rank in range(len(hosts))}
         self._changed = asyncio.Event()
 
@@ -53,6 +58,9 @@ class Membership:
 
     def _join(self, rank: int, host: str) -> None:
         self._ranks[rank] = Standing("full", time.time())
+        cpus = of_fields(self._overlay.peers[rank].hello) if rank else found()
+        for each, domains in self._cpus.join(rank, cpus).items():
+            self._engine.set_domains(each, domains)
         self._engine.rank_up(rank, host)
         self._notify()
 

@@ -11,7 +11,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _TEMPLATE = re.compile(r"\{\{\s*([a-zA-Z0-9_.]+)\s*\}\}")
-_TUPLES = ("argv", "tasks", "cores", "gpus", "fresh")
+_TUPLES = ("argv", "tasks", "cores", "gpus", "fresh", "cpus")
+
+
+@dataclass(frozen=True, slots=True)
+class RankWorker:
+    """Some tasks of a rank with one common set of cores."""
+
+    tasks: tuple[int, ...]
+    """Their numbers in the job."""
+    cores: tuple[int, ...]
+    number: int | None = None
+    """The worker's number in the job; None for a malleable job, whose workers are its tasks."""
+
+    @classmethod
+    def of_fields(cls, fields: Mapping[str, Any]) -> RankWorker:
+        """Read what a message has."""
+        return cls(tuple(fields["tasks"]), tuple(fields["cores"]), fields["number"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +62,12 @@ class RankLaunch:
     """Of the tasks, those to start; None: all."""
     owner: int | None = None
     """The uid of the instance's owner, who alone has jobs; None: it is not known."""
+    cpus: tuple[int, ...] = ()
+    """The CPU of each of `cores`, by the kernel's numbers; (): it is not known, or there are too few."""
+    affinity: str = "off"
+    """What holds without the shell option `cpu-affinity`: `on`, `off`, or `cpu_binding.BY_WORKERS`."""
+    workers: tuple[RankWorker, ...] = ()
+    """The task workers; (): the job has none."""
 
     def refusal(self, user: int) -> str:
         """Return why a broker of this uid may not start it, in Flux's words; empty: it may."""
@@ -55,9 +77,12 @@ class RankLaunch:
 
     def fields(self) -> dict[str, Any]:
         """Return what the message has: nothing for a field that is at its default."""
-        return {
+        found = {
             name: value for name, default in _DEFAULTS.items() if (value := getattr(self, name)) != default
         }
+        if self.workers:
+            found["workers"] = [dataclasses.asdict(each) for each in self.workers]
+        return found
 
     @classmethod
     def of_fields(cls, fields: Mapping[str, Any]) -> RankLaunch:
@@ -65,7 +90,13 @@ class RankLaunch:
         read: dict[str, Any] = {
             name: tuple(value) if name in _TUPLES else value for name, value in fields.items()
         }
+        if "workers" in read:
+            read["workers"] = tuple(map(RankWorker.of_fields, read["workers"]))
         return cls(**read)
+
+    def worker_of(self, task: int) -> int | None:
+        """Return the number of a task's worker; None where the job has none."""
+        return next((each.number for each in self.workers if task in each.tasks), None)
 
     def expand(self, text: str, task: int | None, tmpdir: str) -> str:
         """Replace Flux's {{…}} templates; unknown ones stay."""

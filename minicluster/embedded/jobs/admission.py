@@ -12,10 +12,12 @@ from broker_config.formats.job_states import JobState
 from broker_config.formats.jobid import f58
 from minicluster.embedded import log
 from minicluster.embedded.errors import RpcError
-from minicluster.embedded.jobs import alloc_bypass
+from minicluster.embedded.jobs import alloc_bypass, task_shapes
 from minicluster.embedded.jobs.dependencies import Dependencies, DependencyTarget
 from minicluster.embedded.jobs.job import FLAGS, ActiveJob, priority_of
+from queue_policies.errors import TaskAttributeError
 from queue_policies.nodes.feasibility import infeasible
+from queue_policies.placement.attributes import shape_of
 
 if TYPE_CHECKING:
     from minicluster.embedded.jobs.active_jobs import ActiveJobs
@@ -30,8 +32,9 @@ if TYPE_CHECKING:
 def checked(spec: JSON) -> jobspec.Parsed:
     """Parse a submitted jobspec. Raises RpcError (EPERM, as Flux's validator) with the reason."""
     try:
-        return jobspec.parse(spec)
-    except JobspecError as error:
+        parsed = jobspec.parse(spec)
+        return task_shapes.with_shape(parsed, spec, shape_of)
+    except (JobspecError, TaskAttributeError) as error:
         raise RpcError(errno.EPERM, str(error)) from None
 
 

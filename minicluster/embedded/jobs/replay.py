@@ -9,8 +9,9 @@ from broker_config.formats import eventlog, jobspec
 from broker_config.formats.errors import JobspecError
 from broker_config.formats.job_states import JobState
 from minicluster.embedded import log
-from minicluster.embedded.jobs import alloc_bypass
+from minicluster.embedded.jobs import alloc_bypass, task_shapes
 from minicluster.embedded.jobs.job import ActiveJob
+from queue_policies.placement.attributes import valid_shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,7 +54,8 @@ def rebuilt(row: tuple[int, int, str, str | None], lines: Iterable[str]) -> Acti
     """Return a job (id, user, jobspec, R) in the state that its eventlog gives. Raises JobspecError."""
     jobid, userid, text, resources = row
     spec = json.loads(text)
-    job = ActiveJob.of(jobid, userid, 16, 0, jobspec.parse(spec))
+    parsed = task_shapes.with_shape(jobspec.parse(spec), spec, valid_shape_of)
+    job = ActiveJob.of(jobid, userid, 16, 0, parsed)
     job.R = json.loads(resources) if resources else None
     for line in lines:
         entry = eventlog.decode(line)

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from minicluster.embedded.jobs.job_log import EXEC
+from minicluster.embedded.jobs.task_shapes import LaunchShapes
 from minicluster.embedded.ports import Launch
 
 if TYPE_CHECKING:
@@ -87,10 +88,13 @@ class Launcher:
         self._parts = parts
         self._launches = launches
         self._reports = reports
+        self._shape = LaunchShapes(parts.scheduler, parts.config)
         commits.on_written.append(self._launch)
 
     def _launch(self) -> None:
         for job, credentials in self._launches.take():
             spec = json.loads(self._parts.store.jobs.jobspec(job.id) or "{}")
             file = None if credentials is None else credentials()
-            self._parts.executor.start(Launch(job.id, spec, job.R or {}, job.userid, file, self._reports))
+            workers, floats = self._shape.of(job.id)
+            asked = (job.id, spec, job.R or {}, job.userid, file)
+            self._parts.executor.start(Launch(*asked, self._reports, workers, floats))

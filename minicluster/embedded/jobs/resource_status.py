@@ -6,18 +6,20 @@ import errno
 import json
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from broker_config.formats import hostlist, idset
 from broker_config.formats.errors import HostlistError, IdsetError
 from broker_config.formats.resource_set import encode
 from minicluster.embedded import log
 from minicluster.embedded.errors import RpcError
+from queue_policies.nodes.node_states import replace_node
 from queue_policies.records import Happened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from broker_config.formats.resource_set import Node
     from minicluster.embedded.jobs.job_manager import JobManager
     from minicluster.embedded.services import RpcRequest
 
@@ -42,6 +44,7 @@ class ResourceStatus:
         self._pool = self._scheduler.pool
         self._nodes = manager.parts.nodes
         self._clock = clock
+        self._domains_configured = "domains" in manager.parts.config.get("minicluster", {})
         self._drains: dict[int, RankDrain] = {}
         self._restore()
 
@@ -56,6 +59,17 @@ class ResourceStatus:
         """The broker left or was lost."""
         self._manager.parts.log(log.DEBUG, f"rank {rank} is down: {reason}")
         self._set_up(rank, False)
+
+    def set_domains(self, rank: int, domains: tuple[int, ...]) -> None:
+        """The broker joined, or others on its machine did: these are its NUMA domains, as bits of cores.
+
+        What broker.toml says of domains is not replaced.
+        """
+        node = cast("Node", self._pool.nodes[rank])
+        if node.domains != domains and not self._domains_configured:
+            replace_node(self._pool, node._replace(domains=domains))
+            self._scheduler.infeasible_reasons.clear()
+            self._scheduler.changed(Happened.CLUSTER)
 
     def _set_up(self, rank: int, up: bool) -> None:
         if rank < len(self._nodes):

@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     from minicluster.embedded.jobs.job import ActiveJob
     from queue_policies.nodes.pool import Pool
     from queue_policies.nodes.records import Slot
+    from queue_policies.placement.protocol import Placement
     from queue_policies.policy import Policy
     from queue_policies.records import Action
 
 DEFAULT_POLICY = "fcfs"
+DEFAULT_PLACEMENT = "low-rank"
 
 
 def policy_of(config: Mapping[str, Any], log: Callable[[int, str], None]) -> Policy:
@@ -52,6 +54,25 @@ def policy_of(config: Mapping[str, Any], log: Callable[[int, str], None]) -> Pol
         return load(name, table.get("scheduler-settings"), lambda text: log(WARNING, text))
     except PolicyError as error:
         raise SchedulerError(f"broker.toml, [minicluster] queue-policy = {name!r}: {error}") from error
+
+
+def placement_of(config: Mapping[str, Any], log: Callable[[int, str], None]) -> Placement | None:
+    """Make the placement that broker.toml names, and log which plug-ins are ignored.
+
+    None: it names none, nor an affinity. Raises SchedulerError, which names the key.
+    """
+    table = config.get("minicluster", {})
+    name, settings, affinity = (table.get(key) for key in ("placement", "placement-settings", "affinity"))
+    if not (name or settings or affinity):
+        return None
+    from queue_policies.placement.plugins import load  # noqa: PLC0415 - followers never load placements
+
+    of_all = {"affinity": affinity} if affinity else {}
+    name = name or DEFAULT_PLACEMENT
+    try:
+        return load(name, {**(settings or {}), **of_all}, lambda text: log(WARNING, text))
+    except PolicyError as error:
+        raise SchedulerError(f"broker.toml, [minicluster] placement = {name!r}: {error}") from error
 
 
 Deed = Begun | GrowOrder | ShrinkOrder | Reserve
@@ -80,7 +101,8 @@ class Scheduler:
         self.recorder: Recorder | None = None
         self._changes: list[Change] = []
         self._log = log
-        self._infeasible: dict[Any, str | None] = {}
+        self.infeasible_reasons: dict[Any, str | None] = {}
+        """By request: why it can never be satisfied, None where it can. Empty it when the nodes change."""
         self.resizing = Resizing(pool, self.queue, self.running, self._changes.append)
         self._actions = Actions(self.queue, self.running, self.resizing)
         self._malleable = 0  # malleable jobs that run
@@ -96,7 +118,7 @@ class Scheduler:
 
     def infeasible(self, job: ActiveJob) -> str | None:
         """Why the job can never run here, or None."""
-        known = self._infeasible
+        known = self.infeasible_reasons
         if job.resources not in known:
             if len(known) > 1000:
                 known.clear()

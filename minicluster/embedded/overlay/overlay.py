@@ -57,6 +57,8 @@ class Peer:
 
     identity: bytes
     host: str
+    hello: JSON
+    """The message by which it joined."""
 
 
 class _Overlay:
@@ -148,7 +150,7 @@ class LeadOverlay(_Overlay):
             return
         assert isinstance(rank, int)  # noqa: S101 - objection has checked it
         self._make_way(rank, identity)
-        self.peers[rank] = Peer(identity, host)
+        self.peers[rank] = Peer(identity, host, message)
         self._ranks[identity] = rank
         self._empty.clear()
         welcome = {"type": "welcome", "uuid": self.uuid, "hosts": list(self._bootstrap.hosts)}
@@ -248,6 +250,8 @@ class FollowerOverlay(_Overlay):
         self._failed = False  # to shake hands
         self._greeted = False
         self._guard = MessageGuard(log, self._receive, lambda _frames: "the lead")
+        self.about: JSON = {}
+        """What `hello` tells the lead of this broker besides."""
         self.ended: Callable[[BootError | None], None] = lambda _error: None
         self.welcome: asyncio.Future[JSON] = self._loop.create_future()
 
@@ -279,7 +283,7 @@ class FollowerOverlay(_Overlay):
     def _hello(self) -> None:
         self._greeted = True
         me = {"rank": self.rank, "host": self._bootstrap.hosts[self.rank], "version": VERSION}
-        self.send(0, {"type": "hello", **me})
+        self.send(0, {"type": "hello", **self.about, **me})
 
     def _still_waiting(self) -> None:
         self._log(

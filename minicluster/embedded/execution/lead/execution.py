@@ -18,6 +18,7 @@ from minicluster.embedded.execution.messages import EndTasks, KillTasks, M, Sign
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from minicluster.embedded.execution.lead.cpu_table import CpuTable
     from minicluster.embedded.execution.lead.run import Run
     from minicluster.embedded.execution.messages import MessageType, ToRank
     from minicluster.embedded.overlay.overlay import LeadOverlay
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
 class Execution:
     """Implements `ports.Executor`."""
 
-    def __init__(self, overlay: LeadOverlay) -> None:
+    def __init__(self, overlay: LeadOverlay, cpus: CpuTable, log: Callable[[int, str], None]) -> None:
         self._overlay = overlay
         self._runs = Runs(overlay)
         self._input = StandardInput(self._runs, overlay)
         self._ends = RankEnds(self._runs, self._input.rank_left)
-        self._launches = Launches(self._runs, overlay, self._ends.lose)
+        self._launches = Launches(self._runs, overlay, self._ends.lose, cpus, log)
         output, exits, barriers = OutputRouter(overlay), TaskExits(), PmiBarriers(self._runs)
         self._on(messages.STARTED, self._launches.started)
         self._on(messages.OUTPUT, output.wrote)

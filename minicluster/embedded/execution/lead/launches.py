@@ -12,11 +12,13 @@ from minicluster.embedded.errors import ConfigurationError, LayoutError
 from minicluster.embedded.execution.lead.run import Run, elastic_workers
 from minicluster.embedded.execution.messages import StartTasks
 from minicluster.embedded.jobs import taskmap
+from minicluster.embedded.log import INFO
 from minicluster.embedded.settings import configured
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
+    from minicluster.embedded.execution.lead.cpu_table import CpuTable
     from minicluster.embedded.execution.lead.runs import Runs
     from minicluster.embedded.execution.messages import TasksStarted
     from minicluster.embedded.execution.rank_launch import RankLaunch
@@ -30,10 +32,20 @@ _EXIT_TIMEOUT = 30.0  # as Flux: the others may run on so long after the first t
 class Launches:
     """Starts tasks; `lost(run, rank)` is scheduled where a rank cannot be reached."""
 
-    def __init__(self, runs: Runs, overlay: LeadOverlay, lost: Callable[[Run, int], None]) -> None:
+    def __init__(
+        self,
+        runs: Runs,
+        overlay: LeadOverlay,
+        lost: Callable[[Run, int], None],
+        cpus: CpuTable,
+        log: Callable[[int, str], None],
+    ) -> None:
         self._runs = runs
         self._overlay = overlay
         self._lost = lost
+        self._cpus = cpus
+        self._log = log
+        self._unbound_logged = False
         self._loop = asyncio.get_running_loop()
 
     def start(self, launch: Launch) -> None:
@@ -46,11 +58,21 @@ class Launches:
         self._runs.by_id[launch.id] = run
         launch.events.exec_event(launch.id, "init")
         launch.events.exec_event(launch.id, "starting")
-        self._send(run, run.rank_launches(launch))
+        rank_launches = run.rank_launches(launch, self._cpus)
+        self._send(run, rank_launches)
+        if not self._unbound_logged and not launch.floats:
+            self._log_unbound(rank_launches)
 
     def extend(self, run: Run, order: int, slots: Mapping[int, Slot], hosts: Mapping[int, str]) -> None:
         """Start further tasks of a malleable job in `slots`. `hosts` are the hosts by rank."""
-        self._send(run, run.add(order, slots, hosts))
+        self._send(run, run.add(order, slots, hosts, self._cpus))
+
+    def _log_unbound(self, rank_launches: Iterable[int]) -> None:
+        """Log, once, why tasks on one of these ranks are not bound to cores."""
+        why = next((why for rank in rank_launches if (why := self._cpus.of(rank).why_not_own)), "")
+        if why:
+            self._unbound_logged = True
+            self._log(INFO, f"tasks are not bound to cores, unless cpu-affinity asks for it: {why}")
 
     def _send(self, run: Run, rank_launches: Mapping[int, RankLaunch]) -> None:
         for rank, rank_launch in rank_launches.items():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats import jobid
 from broker_config.formats.jobspec import command_of, shell_options, system_of
+from minicluster.embedded.execution.lead import task_workers
 from minicluster.embedded.execution.rank_launch import RankLaunch
 from minicluster.embedded.jobs import elastic, taskmap
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterable, Mapping
 
+    from minicluster.embedded.execution.lead.cpu_table import CpuTable
+    from minicluster.embedded.execution.rank_launch import RankWorker
     from minicluster.embedded.ports import JobEvents, Launch
     from queue_policies.nodes.records import Slot
 
@@ -86,11 +89,16 @@ class Run:
         first = frozenset(self.nodes) if self.elastic is None else self.elastic.first & self.running
         return self.barrier >= {rank for rank in first if self.nodes[rank].tasks}
 
-    def rank_launches(self, launch: Launch) -> Mapping[int, RankLaunch]:
+    def rank_launches(self, launch: Launch, cpus: CpuTable) -> Mapping[int, RankLaunch]:
         """Return what each rank is to start."""
         nodes = list(self.nodes.values())
+        workers = task_workers.of_nodes(launch, nodes)
         return {
-            node.rank: _rank_launch(launch, nodes, node, index)
+            node.rank: task_workers.with_cpus(
+                _rank_launch(launch, nodes, node, index, workers.get(node.rank, ())),
+                launch,
+                cpus.of(node.rank),
+            )
             for index, node in enumerate(nodes)
             if node.tasks
         }
@@ -98,7 +106,7 @@ class Run:
     # Of malleable jobs
 
     def add(
-        self, order: int, slots: Mapping[int, Slot], hosts: Mapping[int, str]
+        self, order: int, slots: Mapping[int, Slot], hosts: Mapping[int, str], cpus: CpuTable
     ) -> Mapping[int, RankLaunch]:
         """Add further tasks, and return what their ranks are to start."""
         workers = self._workers()
@@ -113,13 +121,15 @@ class Run:
         for rank in ranks:
             number = workers.numbers.setdefault(rank, len(workers.numbers))
             workers.parts[rank] = workers.parts.get(rank, 0) + 1
-            rank_launch = _rank_launch(workers.launch, nodes, self.nodes[rank], number)
+            here = {task: slot for task, slot in slots.items() if slot.rank == rank}
+            fresh = task_workers.of_slots(here)
+            rank_launch = _rank_launch(workers.launch, nodes, self.nodes[rank], number, fresh)
             found[rank] = replace(
-                rank_launch,
+                task_workers.with_cpus(rank_launch, workers.launch, cpus.of(rank)),
                 options={**rank_launch.options, "pmi": "none"},  # it counts the tasks of the start
                 order=order,
                 part=workers.parts[rank],
-                fresh=tuple(task for task, slot in slots.items() if slot.rank == rank),
+                fresh=tuple(here),
             )
         self.running.update(ranks)
         return found
@@ -179,7 +189,11 @@ def elastic_workers(launch: Launch, nodes: Iterable[taskmap.NodeTasks]) -> Elast
 
 
 def _rank_launch(
-    launch: Launch, nodes: list[taskmap.NodeTasks], node: taskmap.NodeTasks, number: int
+    launch: Launch,
+    nodes: list[taskmap.NodeTasks],
+    node: taskmap.NodeTasks,
+    number: int,
+    workers: tuple[RankWorker, ...],
 ) -> RankLaunch:
     system = system_of(launch.jobspec)
     argv = command_of(launch.jobspec)
@@ -204,4 +218,5 @@ def _rank_launch(
         mapping=taskmap.process_mapping(nodes),
         credentials=None if launch.credentials is None else CREDENTIALS,
         owner=os.getuid(),
+        workers=workers,
     )

@@ -26,7 +26,7 @@ def _log(run: Run, rank: int, level: int, text: str) -> None:
 
 def logged(run: Run, rank: int, message: ShellMessage, _body: bytes) -> None:
     """Log a rank's message."""
-    _log(run, rank, _ERROR, message["text"])
+    _log(run, rank, message["level"], message["text"])
 
 
 def failed(run: Run, rank: int, message: JobFailed, _body: bytes) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from minicluster.embedded.errors import LayoutError
+from minicluster.embedded.execution.cpu_binding import binding_of
 from minicluster.embedded.execution.messages import (
     BarrierEntered,
     JobFailed,
@@ -20,23 +22,25 @@ from minicluster.embedded.execution.messages import (
 )
 from minicluster.embedded.execution.pmi import PmiClient, PmiJob
 from minicluster.embedded.execution.rank import spawn
+from minicluster.embedded.execution.rank.cpus import TaskBinder, bound_to
 from minicluster.embedded.execution.rank.output_streams import OutputStreams
 from minicluster.embedded.execution.rank.streams import InputFeed
 from minicluster.embedded.execution.rank.task import Task
 from minicluster.embedded.execution.rank.task_input import TaskInput
 from minicluster.embedded.execution.rank.task_processes import TaskProcesses
+from minicluster.embedded.log import ERR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minicluster.embedded.execution.messages import SendToLead
     from minicluster.embedded.execution.processes import Reaper
+    from minicluster.embedded.execution.rank.cpus import BindThread
     from minicluster.embedded.execution.rank.spawn import BrokerEnv, StartedTask
     from minicluster.embedded.execution.rank_launch import RankLaunch
 
 _EXIT_CODES = {FileNotFoundError: 127, PermissionError: 126}
 """The exit code of a task that cannot be started, as of a shell; 1 for another error."""
-_ERROR = 3  # as syslog(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,8 @@ class RankSettings:
     reaper: Reaper
     grace: float
     """Seconds from SIGTERM to SIGKILL."""
+    bind: BindThread = bound_to
+    """Gives the thread that starts a task the task's CPUs."""
 
 
 class RankJob:
@@ -107,14 +113,21 @@ class RankJob:
         self._log(f"host {self._settings.host}: Could not change dir to {cwd}: {why}. Going to /tmp instead")
         return "/tmp"  # noqa: S108 - what Flux does
 
-    def _log(self, text: str) -> None:
-        self._send(ShellMessage(type="exec-log", job=self._rank_launch.id, level=_ERROR, text=text))
+    def _log(self, text: str, level: int = ERR) -> None:
+        self._send(ShellMessage(type="exec-log", job=self._rank_launch.id, level=level, text=text))
 
     def _start_tasks(self) -> None:
         rank_launch = self._rank_launch
+        try:
+            binder = TaskBinder(binding_of(rank_launch), self._settings.bind, self._log)
+        except LayoutError as error:
+            self._refuse(1, str(error))
+            return
         for rank in rank_launch.tasks if rank_launch.fresh is None else rank_launch.fresh:
             try:
-                self._adopt(rank, spawn.start(rank_launch, rank, self._settings.broker, self._cwd))
+                with binder.bound(rank):
+                    started = spawn.start(rank_launch, rank, self._settings.broker, self._cwd)
+                self._adopt(rank, started)
             except OSError as error:
                 missing = error.filename if error.filename is not None else rank_launch.argv[0]
                 where = f"task {rank} (host {self._settings.host})"

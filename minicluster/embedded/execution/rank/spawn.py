@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from minicluster.embedded.execution.rank_launch import RankLaunch
 
+WORKER_VARIABLE = "MINICLUSTER_WORKER"
+"""The number of the task's worker in the job, in jobs that have task workers."""
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerEnv:
@@ -59,7 +62,10 @@ def write_files(directory: Path, files: Mapping[str, Any]) -> None:
 
 
 def start(rank_launch: RankLaunch, task: int, broker: BrokerEnv, cwd: str) -> StartedTask:
-    """Start a task as the leader of its own session. Raises OSError where the command cannot be executed."""
+    """Start a task as the leader of its own session, on the CPUs of this thread.
+
+    Raises OSError where the command cannot be executed.
+    """
     tmpdir = str(jobtmp(broker, rank_launch))
     argv = [rank_launch.expand(word, task, tmpdir) for word in rank_launch.argv]
     theirs: socket.socket | None = None
@@ -127,6 +133,9 @@ def environment(rank_launch: RankLaunch, task: int, broker: BrokerEnv, pmi: int 
         FLUX_TASK_LOCAL_ID=str(rank_launch.tasks.index(task)),
     )
     env[MARKER] = marker(broker, rank_launch)
+    env.pop(WORKER_VARIABLE, None)  # of a job broker this instance
+    if (worker := rank_launch.worker_of(task)) is not None:
+        env[WORKER_VARIABLE] = str(worker)
     for name in (PATH_VARIABLE, ORDER_VARIABLE):  # of a job broker this instance
         env.pop(name, None)
     if rank_launch.credentials is not None:
