@@ -29,7 +29,7 @@ from minicluster.embedded.jobs.queue_control import QueueControl
 from minicluster.embedded.jobs.queues import Queues
 from minicluster.embedded.jobs.replay import replay
 from minicluster.embedded.jobs.resource_status import ResourceStatus
-from minicluster.embedded.jobs.scheduler import DEFAULT_PLACEMENT, Scheduler, placement_of, policy_of
+from minicluster.embedded.jobs.scheduler import Scheduler, placement_of, placement_text, policy_of
 from minicluster.embedded.jobs.store import Store
 from queue_policies.nodes.pool import Pool
 
@@ -61,14 +61,10 @@ class LeadEngine:
 
     @property
     def policy(self) -> str:
-        """Return the name of the queue policy that decides."""
-        return self._manager.parts.scheduler.policy.name
-
-    @property
-    def placement(self) -> str:
-        """Return the name of the placement in use."""
-        placement = self._manager.parts.scheduler.pool.placement
-        return DEFAULT_PLACEMENT if placement is None else placement.name
+        """Return the name of the queue policy that decides, and the placement that broker.toml names."""
+        parts = self._manager.parts
+        placement = placement_text(parts.config)
+        return f"{parts.scheduler.policy.name}{f', placement {placement}' if placement else ''}"
 
     def start_queue(self) -> None:
         """Begin to schedule."""

@@ -14,6 +14,7 @@ from queue_policies.nodes.feasibility import counted_cores, infeasible
 from queue_policies.orders.actions import Actions
 from queue_policies.orders.records import Begun, GrowOrder, Misfit, ShrinkOrder
 from queue_policies.orders.resizing import Resizing
+from queue_policies.plugin_group import shown
 from queue_policies.queue import IndexedQueue
 from queue_policies.records import (
     Change,
@@ -61,18 +62,32 @@ def placement_of(config: Mapping[str, Any], log: Callable[[int, str], None]) -> 
 
     None: it names none, nor an affinity. Raises SchedulerError, which names the key.
     """
-    table = config.get("minicluster", {})
-    name, settings, affinity = (table.get(key) for key in ("placement", "placement-settings", "affinity"))
-    if not (name or settings or affinity):
+    name, settings = _named_placement(config)
+    if not name:
         return None
     from queue_policies.placement.plugins import load  # noqa: PLC0415 - followers never load placements
 
-    of_all = {"affinity": affinity} if affinity else {}
-    name = name or DEFAULT_PLACEMENT
     try:
-        return load(name, {**(settings or {}), **of_all}, lambda text: log(WARNING, text))
+        return load(name, settings, lambda text: log(WARNING, text))
     except PolicyError as error:
         raise SchedulerError(f"broker.toml, [minicluster] placement = {name!r}: {error}") from error
+
+
+def placement_text(config: Mapping[str, Any]) -> str:
+    """Return the placement that broker.toml names, written NAME[:SETTING=VALUE,…]; empty: it names none."""
+    name, settings = _named_placement(config)
+    return ":".join(
+        filter(None, (name, ",".join(f"{key}={shown(value)}" for key, value in settings.items())))
+    )
+
+
+def _named_placement(config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return a placement's name and settings; an affinity is one of them. The name is empty without any."""
+    table = config.get("minicluster", {})
+    settings = dict(table.get("placement-settings") or {})
+    if table.get("affinity"):
+        settings["affinity"] = table["affinity"]
+    return table.get("placement") or (DEFAULT_PLACEMENT if settings else ""), settings
 
 
 Deed = Begun | GrowOrder | ShrinkOrder | Reserve
