@@ -132,8 +132,10 @@ class Lead(Hooks):
         self._resized()
 
     def before_shrink(self, order: Shrink) -> Sequence[int]:
-        """Those with the highest numbers give their bags back."""
-        leaving = sorted(self.workers)[-order.count :]
+        """Those that free whole memory domains give their bags back, else those with the highest numbers."""
+        able = [each for each in order.prefer if each in self.workers]
+        able += sorted(self.workers - set(able), reverse=True)
+        leaving = able[: order.count]
         self._collect(leaving)
         self._resized()
         return leaving

@@ -25,7 +25,9 @@ class Hooks(abc.ABC):
     def before_shrink(self, order: Shrink) -> Sequence[int]:
         """Choose `order.count` workers, move all their data elsewhere, and return their numbers.
 
-        The first worker (0) must not be among them. The instance ends them after this; they may also exit.
+        The first worker (0) must not be among them. Where the program does not mind, the first ones of
+        `order.prefer`, if there are any, free whole memory domains. The instance ends them after this; they
+        may also exit.
         """
 
     def after_shrink(self, workers: Sequence[int]) -> None:  # noqa: B027

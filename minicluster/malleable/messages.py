@@ -95,6 +95,8 @@ class Shrink:
     order: int
     count: int
     size: int
+    prefer: tuple[int, ...] = ()
+    """Workers in the order in which the instance would like to have them back; (): it does not mind."""
 
 
 @dataclass(frozen=True)
@@ -196,11 +198,17 @@ _TO_PROGRAM = {
 }
 
 
+_ADDED = frozenset({"prefer"})
+"""Fields that came after release 0.1.0: without a value they are left out, as it does."""
+
+
 def encode(message: ToInstance | ToProgram) -> bytes:
     """Return the line."""
     content: dict[str, Any] = {"type": message.type}
     for field in fields(message):
-        content[field.name] = _plain(getattr(message, field.name))
+        value = getattr(message, field.name)
+        if value or field.name not in _ADDED:
+            content[field.name] = _plain(value)
     return json.dumps(content, separators=(",", ":")).encode() + b"\n"
 
 

@@ -98,7 +98,9 @@ class OrderHandling:
         wanted = order.count - len(given)
         with self._refusing(order.order):
             if wanted:
-                chosen = self._hooks.before_shrink(messages.Shrink(order.order, wanted, order.size))
+                prefer = tuple(task for task in order.prefer if task not in self._given)
+                asked = messages.Shrink(order.order, wanted, order.size, prefer)
+                chosen = self._hooks.before_shrink(asked)
                 given += self._checked(tuple(chosen), wanted)
             self._order = _Order(order.order, given)
             self._send(messages.Release(order.order, given))

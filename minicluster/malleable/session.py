@@ -287,14 +287,17 @@ class Session:
         order = self._orders.begin(tuple(hosts), len(hosts), now)
         return self.speaker.send(messages.Grow(order.id, order.hosts, self.size + order.count))
 
-    def shrink(self, count: int, now: float) -> Step:
-        """Order the program to give up so many workers. Raises NotAccepting, ValueError."""
+    def shrink(self, count: int, now: float, prefer: Sequence[int] = ()) -> Step:
+        """Order the program to give up so many workers, by preference these first.
+
+        Raises NotAccepting, ValueError.
+        """
         if not 0 < count <= self.size - self.least:
             raise ValueError(
                 f"{self.job} has {self.size} of at least {self.least} workers: not {count} fewer"
             )
         order = self._orders.begin((), count, now)
-        return self.speaker.send(messages.Shrink(order.id, count, self.size - count))
+        return self.speaker.send(messages.Shrink(order.id, count, self.size - count, tuple(prefer)))
 
     def ended(self, task: int, now: float) -> Step:
         """Note that a task of the job has ended, for any reason."""

@@ -70,10 +70,10 @@ class Played:
         with self._changed:
             return self._order(self.session.grow(hosts, self.now))
 
-    def shrink(self, count: int = 1) -> int:
+    def shrink(self, count: int = 1, prefer: Sequence[int] = ()) -> int:
         """Order to shrink; return the order's number."""
         with self._changed:
-            return self._order(self.session.shrink(count, self.now))
+            return self._order(self.session.shrink(count, self.now, prefer))
 
     @property
     def stage(self) -> str:

@@ -67,6 +67,20 @@ def test_a_shrink(play: Callable[..., Played], hooks: RecordingHooks) -> None:
     assert hooks.called == [("before_shrink", 2), ("after_shrink", 3, 2)]
 
 
+def test_a_preference_reaches_the_hook(play: Callable[..., Played]) -> None:
+    """The program may follow it."""
+
+    class Obliging(RecordingHooks):
+        def before_shrink(self, order: Shrink) -> Sequence[int]:
+            return order.prefer[: order.count]
+
+    played = play(size=4)
+    with Program(Obliging(), played.environment()) as program:
+        played.shrink(2, (2, 1, 3))
+        program.poll(30)
+        assert played.expect(events.WorkersReleased).workers == (2, 1)
+
+
 @pytest.mark.parametrize("hook", ["before_grow", "before_shrink"])
 def test_a_hook_refuses_with_its_reason(
     play: Callable[..., Played], hooks: RecordingHooks, hook: str

@@ -58,6 +58,12 @@ def test_a_shrink(desk: Desk) -> None:
     assert desk.last == {"type": "released", "order": 1, "workers": []}
 
 
+def test_a_shrink_with_a_preference(desk: Desk) -> None:
+    """An order without one has no such field, as in release 0.1.0."""
+    desk.take(desk.session.shrink(1, 0.0, (1,)))
+    assert desk.last == {"type": "shrink", "order": 1, "count": 1, "size": 1, "prefer": [1]}
+
+
 def test_a_worker_that_left_on_its_own_is_released_at_once(desk: Desk) -> None:
     desk.take(desk.session.ended(1, 0.0))
     desk.shrink(1)

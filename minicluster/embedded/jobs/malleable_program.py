@@ -17,9 +17,11 @@ from broker_config.formats.job_states import JobState
 from minicluster.embedded.jobs.job_log import EXEC
 from minicluster.malleable import events
 from minicluster.malleable.errors import NotAccepting
+from minicluster.malleable.session import FIRST
 from queue_policies.nodes.slots import allocation_of, slots_of
 from queue_policies.orders.program import ProgramOrders
 from queue_policies.orders.records import GrowOrder, ShrinkOrder
+from queue_policies.placement.give_back import preferred
 
 if TYPE_CHECKING:
     import asyncio
@@ -91,11 +93,20 @@ class MalleableProgram:
         """
         session, self._orders.on_end = self.session, on_end
         if isinstance(order, ShrinkOrder):
-            self._send(-order.workers, lambda now: session.shrink(order.workers, now))
+            prefer = self._preferred(order.workers)
+            self._send(-order.workers, lambda now: session.shrink(order.workers, now, prefer))
             return
         reserved = self._orders.reserved = slots_of(order.more, self._around.request(self._job))
         hosts = [self._around.allocations.host(slot) for slot in reserved]
         self._send(len(hosts), lambda now: session.grow(hosts, now))
+
+    def _preferred(self, count: int) -> Sequence[int]:
+        """Return the workers that best leave, where a placement chooses nodes and cores."""
+        pool = self._parts.scheduler.pool
+        if pool.placement is None:
+            return ()
+        slots = {task: self._orders.slots[task] for task in self.session.workers}
+        return preferred(slots, count, FIRST + 1, pool.nodes, pool.rank_resources)
 
     def _send(self, change: int, send: Callable[[float], Step]) -> None:
         size = self.session.size + change

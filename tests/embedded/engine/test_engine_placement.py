@@ -123,6 +123,30 @@ def test_domains_that_brokers_find(make: Any, kit: Any) -> None:
     assert cores_of(bench, submit(bench, kit, 2)) == {"0": "0,3"}
 
 
+def test_another_topology_of_a_rank_is_taken_over(make: Any, kit: Any) -> None:
+    """A broker may come back on another machine: what could never start then starts."""
+    bench = make(affinity="required")
+    halves = (0b0011, 0b1100)
+    for rank in (0, 1):
+        bench.engine.membership.set_domains(rank, halves)
+    with pytest.raises(RpcError) as refused:
+        submit(bench, kit, 3, workers=1)
+    bench.engine.membership.rank_down(1, "lost")
+    bench.engine.membership.set_domains(1, (0b0111, 0b1000))
+    bench.engine.membership.rank_up(1, "mc-1")
+    bench.loop.turn()
+    assert refused.value.errnum == errno.EOVERFLOW
+    assert cores_of(bench, submit(bench, kit, 3, workers=1)) == {"1": "0-2"}
+
+
+def test_a_worker_larger_than_a_domain_is_refused_with_the_largest(make: Any, kit: Any) -> None:
+    bench = make(affinity="required", domains="0-1;2-3")
+    with pytest.raises(RpcError) as caught:
+        submit(bench, kit, 3, workers=1)
+    why = "a worker of 3 core(s) does not fit into a domain; the largest has 2"
+    assert caught.value.text == f"unsatisfiable request: {why}"
+
+
 def test_the_launch_has_the_workers(make: Any, kit: Any) -> None:
     bench = make(placement="pack", domains="0-1;2-3")
     submit(bench, kit, 4, workers=2, profile="memory")

@@ -11,6 +11,7 @@ from tests.embedded.engine.programs import Program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 def test_a_job_shrinks_for_another_which_starts_when_the_workers_have_ended(
@@ -121,6 +122,18 @@ def test_an_order_rounds_down_to_whole_workers(kit: Any, make: Callable[..., Clu
     program.send_message("release", order=1, workers=[1])
     program.end(1)
     assert (other in cluster.bench.running(), cluster.free) == (True, 1)
+
+
+def test_with_a_placement_the_order_names_the_workers_that_best_leave(kit: Any, tmp_path: Path) -> None:
+    """Those that free whole domains."""
+    table = {"queue-policy": "priority-elastic", "scheduler-settings": {"gap": 0}}
+    table |= {"placement": "pack", "domains": "0;1"}
+    cluster = Cluster(lambda **options: kit.Bench(tmp_path, **options), table)
+    job = cluster.elastic(1, 4, spec=kit.jobspec("app"))
+    program = Program(cluster.bench, job)
+    cluster.bench.submit(slots=2, urgency=20)
+    order = {"type": "shrink", "order": 1, "count": 2, "size": 2, "prefer": [3, 2, 1]}
+    assert program.last_message == order
 
 
 def test_nodes_are_taken_where_the_job_is_not_yet(kit: Any, cluster: Cluster) -> None:
