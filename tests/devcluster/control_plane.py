@@ -133,6 +133,8 @@ def start(options: Options = PLAIN, *, name: str | None = None, detached: bool =
     """
     nodes = options.nodes > 0
     shared = rack.reserve(options.images, options.version) if nodes else None
+    if shared is not None:
+        shared = replace(shared, static_cores=options.static_cores)
     found = {**lookup.locate(lookup.kubernetes(options.version, nodes=nodes)), **lookup.locate(lookup.ETCD)}
     kept_open = [] if shared is None else [*shared.kept_open]
     with contextlib.ExitStack() as undone:

@@ -25,6 +25,12 @@ RUN = "/run/containerd"
 SOCKET = f"{RUN}/containerd.sock"
 PROXY_PORT = 10256
 DNS_PORT = 8181  # of its readiness endpoint
+STATIC_CORES = {
+    "cpuManagerPolicy": "static",
+    "cpuManagerReconcilePeriod": "1s",
+    "topologyManagerPolicy": "best-effort",
+    "reservedSystemCPUs": "0",
+}
 POLICIES = "pod-address"  # the network plug-in
 Document = Mapping[str, Any]
 
@@ -33,7 +39,8 @@ Document = Mapping[str, Any]
 class NodeSettings:
     """The settings of one node: the folder of its files, its name, its number, its network.
 
-    It joins with these labels and taints (KEY=VALUE, KEY=VALUE:EFFECT).
+    It joins with these labels and taints (KEY=VALUE, KEY=VALUE:EFFECT). `static_cores`: its kubelet gives
+    Guaranteed pods with whole CPUs cores of their own, all but core 0.
     """
 
     folder: Path
@@ -42,6 +49,7 @@ class NodeSettings:
     network: Network
     labels: tuple[str, ...] = ()
     taints: tuple[str, ...] = ()
+    static_cores: bool = False
 
     @property
     def address(self) -> str:
@@ -164,6 +172,7 @@ def kubelet(settings: NodeSettings, group: str, authority: Path, pair: Pair) -> 
         "registryPullQPS": 0,
         "volumeStatsAggPeriod": "-1s",
         "shutdownGracePeriod": "0s",
+        **(STATIC_CORES if settings.static_cores else {}),
     }
 
 

@@ -21,6 +21,8 @@ class Options:
     address: where the API server listens, without nodes.
     nodes: so many real nodes, with the cluster's DNS; needs root, see node_programs.py.
     images: what the nodes have, None for all of `node_images.build`.
+    static_cores: the kubelet gives containers cores of their own; with one node only, as several kubelets on
+        one machine would give away the same cores.
     """
 
     version: str | None = None
@@ -32,6 +34,7 @@ class Options:
     address: str = LOOPBACK
     nodes: int = 0
     images: Sequence[AnyImage] | None = None
+    static_cores: bool = False
 
 
 PLAIN = Options()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,11 +38,15 @@ class Supplies:
 
 @dataclass(frozen=True, slots=True)
 class Rack:
-    """What the nodes of one cluster share; `slot` keeps the network for it."""
+    """What the nodes of one cluster share; `slot` keeps the network for it.
+
+    `static_cores`: the kubelet of its one node gives containers cores of their own.
+    """
 
     network: Network
     slot: OpenFile
     supplies: Supplies
+    static_cores: bool = False
 
     @property
     def kept_open(self) -> tuple[OpenFile, ...]:
@@ -111,11 +115,14 @@ def node(installation: Installation, rack: Rack, number: int) -> Node:
     """Return the node of a number."""
     name = f"node-{number}"
     settings = NodeSettings(installation.directory / "nodes" / name, name, number, rack.network)
+    settings = replace(settings, static_cores=rack.static_cores)
     return Node(settings, installation.guardian, rack.supplies.programs)
 
 
 def add(installation: Installation, rack: Rack, count: int) -> list[Node]:
     """Add nodes until there are so many; returns all of them when they are Ready."""
+    if rack.static_cores and count > 1:
+        raise HarnessError("several kubelets with the static CPU manager would give away the same cores")
     if count >= network.NUMBERS.stop:
         raise HarnessError(f"{count} nodes are asked for; the network has room for {len(network.NUMBERS)}")
     present = existing(installation, rack)
