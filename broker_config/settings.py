@@ -56,6 +56,8 @@ class Submit:
     """Shell words instead of `flux submit`."""
     label_output: bool = False
     """Whether each line of output carries its task's rank."""
+    profile: str = ""
+    """What the main job's tasks use most, such as "memory"; empty: unknown."""
     passes_input: bool = False
     """Whether tasks get the lead's standard input; else one that reads waits for somebody who attaches."""
 

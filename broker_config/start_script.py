@@ -263,13 +263,14 @@ def _interpreted(script: str) -> str:
 
 
 def _flags(settings: BrokerSettings) -> list[str]:
-    """Return `-N` and `-n` by the field `tasks`, the attribute of the main job, and the user's own flags."""
+    """Return `-N` and `-n` by the field `tasks`, the attributes of the main job, and the user's own flags."""
     size, tasks = settings.size, settings.submit.tasks
     nodes = [f"-N{size}"] if tasks == 0 or tasks >= size else []
     return [
         *nodes,
         *([f"-n{tasks}"] if tasks else []),
         f"--setattr={MAIN_ATTRIBUTE}",
+        *([f"--setattr=user.profile={settings.submit.profile}"] if settings.submit.profile else []),
         *(["-vvv"] if settings.logging.debug else []),
         _words("flux.optionFlags", settings.submit.option_flags),
     ]

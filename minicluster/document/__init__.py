@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         LeadBroker,
         StateVolume,
     )
+    from minicluster.document.granularity import GranularityName, GranularityStatus, ProfileName
     from minicluster.document.loading import Documents, Skipped, dump, load, parse, read, validate
     from minicluster.document.modes import (
         RunMode,
@@ -94,6 +95,8 @@ __all__ = [
     "FluxContainer",
     "FluxScheduler",
     "FluxSpec",
+    "GranularityName",
+    "GranularityStatus",
     "LastDump",
     "LeadBroker",
     "LeadLoss",
@@ -108,6 +111,7 @@ __all__ = [
     "PodSecurityContext",
     "PodSpec",
     "Problem",
+    "ProfileName",
     "ResizeStatus",
     "ResourceRequirements",
     "RestartedJob",
@@ -162,6 +166,7 @@ _HOMES = {
         "LeadBroker",
         "StateVolume",
     ),
+    "granularity": ("GranularityName", "GranularityStatus", "ProfileName"),
     "loading": ("Documents", "Skipped", "dump", "load", "parse", "read", "validate"),
     "modes": (
         "RunMode",

@@ -64,6 +64,8 @@ IMMUTABLE: dict[str, str] = {
     "services": "the services pod is made from them once",
     "maxSize": "brokers read their list of hosts only at start",
     "tasks": "the main command is submitted once",
+    "profile": "the main command is submitted once, and the pods are made for it",
+    "granularity": "the pods are made by it once",
     "drainTimeoutSeconds": "the pods' grace period is made from it once",
     "interactive": "the lead broker decides at start whether it has a main command",
     "jobLabels": "Kueue and others read the Job's labels when it is created",
@@ -292,6 +294,11 @@ RULES: tuple[CelRule, ...] = (
         for field, shape in (("environment", VARIABLE), ("secrets", VARIABLE), ("volumes", DNS_LABEL))
     ),
     _names("spec.flux.environment", VARIABLE),
+    CelRule(
+        "spec",
+        "!has(self.granularity) || self.granularity == 'none' || has(self.profile)",
+        messages.GRANULARITY_PROFILE,
+    ),
     CelRule(
         "spec.network",
         f"!({_true('disableAffinity')} && self.onePerNode == 'Required')",

@@ -9,6 +9,7 @@ from minicluster.document.autoscaling import Autoscaling
 from minicluster.document.bursting import BurstPolicy
 from minicluster.document.container import Container, TextMap
 from minicluster.document.flux import FluxSpec
+from minicluster.document.granularity import GranularityName, ProfileName
 from minicluster.document.names import API_VERSION, KIND
 from minicluster.document.pod import PodSpec
 from minicluster.document.record import Record
@@ -99,7 +100,9 @@ class MiniClusterSpec(Record):
         (), description="Containers of one extra pod, `<name>-services`."
     )
     size: BrokerCount = Field(
-        1, description="Number of pods, each with one broker. 0 only together with `suspend`."
+        1,
+        description="Number of pods, each with one broker. 0 only together with `suspend`. Where brokers are"
+        " cut by `profile`, each of these becomes `status.granularity.brokers` of them.",
     )
     max_size: BrokerCount = Field(
         0, description="Hosts registered with Flux from the start: growth ends here. 0 or absent: `size`."
@@ -109,6 +112,14 @@ class MiniClusterSpec(Record):
     )
     tasks: Natural = Field(
         1, description="Number of tasks (`-n`) of the main command; 0: one a node, on `size` nodes."
+    )
+    profile: ProfileName | None = Field(
+        None, description="What the tasks of the main command use most; its job has it as user.profile."
+    )
+    granularity: GranularityName | None = Field(
+        None,
+        description="How brokers are cut by `profile`, where the operator lets documents choose"
+        " (`--granularity-override`). Absent: as the operator's `--granularity` says.",
     )
     interactive: Flag = Field(False, description="Keep the instance up, for work sent to it later.")
     deadline_seconds: Annotated[int, Strict(), Field(ge=0)] = Field(

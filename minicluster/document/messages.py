@@ -60,6 +60,10 @@ LOST_BEFORE_FENCE: Final = (
 )
 REQUEST_ABOVE_LIMIT: Final = "the request is greater than the limit"
 TOO_MANY_HOSTS: Final = f"a MiniCluster has at most {MAX_HOSTS} hosts, remote ones included"
+GRANULARITY_PROFILE: Final = (
+    "granularity needs a profile: brokers are cut by what the main job's tasks use most (cpu, memory, network"
+    " or io)"
+)
 TOO_MANY_CORES: Final = f"a broker offers at most {MAX_CORES} cores"
 TOO_MANY_GPUS: Final = f"a broker offers at most {MAX_GPUS} GPUs, slices included"
 IMAGE_NAME: Final = "the name of an image has no spaces or line breaks"

@@ -274,6 +274,14 @@ def affinity_not_contradictory(cluster: MiniCluster) -> Iterator[Broken]:
         yield (*SPEC, "network", "disableAffinity"), messages.AFFINITY
 
 
+@rule("granularity", "profile")
+def granularity_has_a_profile(cluster: MiniCluster) -> Iterator[Broken]:
+    """Without one every rule would leave the brokers as they are."""
+    spec = cluster.spec
+    if spec.granularity not in {None, "none"} and spec.profile is None:
+        yield (*SPEC, "granularity"), messages.GRANULARITY_PROFILE
+
+
 @rule("hostlist", "clusters")
 def hostlist_or_clusters(cluster: MiniCluster) -> Iterator[Broken]:
     """Each of the two lists the remote hosts."""

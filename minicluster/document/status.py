@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, Strict
 
 from minicluster.document.bursting import BurstStatus
+from minicluster.document.granularity import GranularityStatus
 from minicluster.document.record import Record
 from minicluster.document.scalars import BrokerCount, Integer, Natural, ShortText, TextPattern
 
@@ -188,4 +189,7 @@ class Status(Record):
     )
     planning: PlanningStatus | None = Field(
         None, description="Planning that took too much (condition `Valid`); absent: it did not."
+    )
+    granularity: GranularityStatus | None = Field(
+        None, description="How the MiniCluster was cut into brokers; absent: it was not."
     )

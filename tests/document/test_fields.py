@@ -96,6 +96,8 @@ DEFAULTS = {
     "max_size": 0,
     "min_size": 0,
     "tasks": 1,
+    "profile": None,
+    "granularity": None,
     "interactive": False,
     "deadline_seconds": 31_500_000,
     "backoff_limit": 100,

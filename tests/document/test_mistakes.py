@@ -112,6 +112,14 @@ MISTAKES = {
         "network: {onePerNode: prefered}",
         '6: spec.network.onePerNode: found the text "prefered", allowed is "Preferred" or "Required"; did you mean "Preferred"?',
     ),
+    "misspelt profile": (
+        "profile: memmory",
+        '6: spec.profile: found the text "memmory", allowed is "cpu" or "memory" or "network" or "io"; did you mean "memory"?',
+    ),
+    "misspelt granularity": (
+        "profile: cpu\n  granularity: scal",
+        '7: spec.granularity: found the text "scal", allowed is "none" or "scale" or "granularity" or "predicted"; did you mean "scale"?',
+    ),
     "no container": (
         "containers: []",
         "5: spec.containers: found an empty list, allowed is a list of 1 to 32 entries",

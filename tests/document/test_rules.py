@@ -54,6 +54,7 @@ BROKEN = {
         spec("size: 9", ONE) + "status: {maximumSize: 8}\n",
         f"spec.size: {messages.BEYOND_START}: found 9, allowed: 1 to 8",
     ),
+    "no profile": (spec("granularity: scale", ONE), f"spec.granularity: {messages.GRANULARITY_PROFILE}"),
     "autoscaling below": (
         spec("size: 3", "minSize: 2", ONE, "autoscaling: {minSize: 1}"),
         "spec.autoscaling.minSize: autoscaling.minSize must not be less than minSize: found 1, minSize is 2",

@@ -157,6 +157,7 @@ ROWS: dict[str, Row] = {
     "maxSize": Row(16, R),
     "minSize": Row(1, START, "quorum=1"),
     "tasks": Row(12, START, "12"),
+    "profile": Row("memory", START, "--setattr=user.profile=memory"),
     "interactive": Row(True, START, "rc2_none"),
     "deadlineSeconds": Row(99, "Job/spec/activeDeadlineSeconds", "99"),
     "backoffLimit": Row(9, "Job/spec/backoffLimit", "9"),
@@ -289,8 +290,8 @@ PASSED = {
     "flux.container.resources": f"{VIEW}/resources",
     "autoscaling.behavior": f"{SCALER}/behavior",
 }
-# In the plan's other answers: tested below.
-ELSEWHERE = {"cleanup", "managedBy", "flux.curveCert"}
+# In the plan's other answers: tested below, and in granularity/.
+ELSEWHERE = {"cleanup", "managedBy", "flux.curveCert", "granularity"}
 # Fields of a container that a service, which runs no broker, has no use for (its validation refuses the
 # hooks); `prefix` and the run modes belong to the broker's command line.
 NOT_OF_SERVICES = {

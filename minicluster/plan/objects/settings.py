@@ -39,6 +39,7 @@ def broker_settings(cluster: MiniCluster, site: Site) -> to.BrokerSettings:
             option_flags=spec.flux.option_flags,
             command=spec.flux.submit_command,
             label_output=site.label_output,
+            profile=spec.profile or "",
             passes_input=site.passes_input,
         ),
         wrap=spec.flux.wrap,
