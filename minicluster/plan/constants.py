@@ -30,6 +30,8 @@ LABEL_KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 LABEL_NAMESPACE_NAME = "kubernetes.io/metadata.name"
 LABEL_ARCHITECTURE = "kubernetes.io/arch"
 TOPOLOGY_HOST = "kubernetes.io/hostname"
+TAINT_CORDONED = "node.kubernetes.io/unschedulable"
+"""The taint of a node that is cordoned; the scheduler asks pods for its toleration."""
 
 # Files and directories in a broker pod.
 CONFIG_DIR = "/etc/minicluster"
@@ -108,9 +110,11 @@ class ConditionType(StrEnum):
     """Only where the document asks for an autoscaler."""
     BURSTING = "Bursting"
     """Only where a service manages the bursts."""
+    EXCLUSIVE_CORES = "ExclusiveCores"
+    """Only where brokers were cut by a profile."""
 
 
-SELDOM = frozenset({ConditionType.AUTOSCALING, ConditionType.BURSTING})
+SELDOM = frozenset({ConditionType.AUTOSCALING, ConditionType.BURSTING, ConditionType.EXCLUSIVE_CORES})
 """The conditions that only some documents have."""
 
 
@@ -175,6 +179,10 @@ class Reason(StrEnum):
     BURSTS_STARTING = "BurstsStarting"
     BURSTS_ACTIVE = "BurstsActive"
     BURSTS_ENDING = "BurstsEnding"
+
+    GUARANTEED = "Guaranteed"
+    NOT_GUARANTEED = "NotGuaranteed"
+    NOT_PINNED = "NotPinned"
 
 
 class Phase(StrEnum):

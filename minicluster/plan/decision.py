@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from broker_config.errors import BrokerConfigError
 from broker_config.formats.errors import ParseError
+from minicluster.plan.brokers import choice, cutting
 from minicluster.plan.constants import FINALIZER, KIND, ConditionType, Reason
 from minicluster.plan.errors import unplannable
 from minicluster.plan.lifecycle import deletion, saving, shrinking
@@ -96,6 +97,12 @@ def _planned(
     cluster, site = release_0_1_0.migrated(cluster), followers.site_of(cluster, site)
     if cluster.spec.managed_by or cluster.metadata.deletion_timestamp:
         return deletion.plan(cluster, observed, site, now)
+    if refusal := choice.refusal(cluster, observed, site):
+        return refuse(cluster.status, cluster.metadata.generation, refusal, now)
+    before, granularity = cluster.status, choice.decide(cluster, observed, site)
+    if granularity is not None:
+        known = before.model_copy(update={"granularity": granularity})
+        cluster = cutting.cut(cluster.model_copy(update={"status": known}))
     try:
         save = saving.decide(cluster, observed, site, now)
         shrink = shrinking.stay if save.pending else shrinking.decide
@@ -120,16 +127,23 @@ def _planned(
             built = _with_tokens(cluster, observed, site, fresh_keys, built)
         if observed.find(secret) is None and _may_apply(state):
             built = (_secret(cluster, site, fresh_keys), *built)
-        return _decide(state, built, site, now)
+        return _decide(state, built, site, now, is_stored=granularity == before.granularity)
     except (BrokerConfigError, ParseError) as error:
         # An error that only shows when the brokers' files are written, such as two hosts of one name.
-        return refuse(cluster.status, cluster.metadata.generation, str(error), now)
+        return refuse(before, cluster.metadata.generation, str(error), now)
 
 
-def _decide(state: ReconcileState, built: tuple[Object, ...], site: Site, now: datetime) -> Plan:
+def _decide(
+    state: ReconcileState, built: tuple[Object, ...], site: Site, now: datetime, *, is_stored: bool
+) -> Plan:
+    """Return the plan; `is_stored`: how brokers are cut is in the status, or it is nothing to be stored.
+
+    Before that no object is made: an operator that took over might cut them otherwise, and pods are of one
+    template for ever.
+    """
     records = progress.evaluate(state, now)
-    found = conditions.values(state, records, now)
-    goes_on = _may_apply(state)
+    found = conditions.values(state, records, site, now)
+    goes_on = _may_apply(state) and is_stored
     stored, resize, save = state.cluster.status, state.resize, state.saving
     recovering = () if save.pending else node_loss.orders(state.observed, site)
     interval = shrinking.ORDER_INTERVAL if recovering else None
@@ -144,7 +158,7 @@ def _decide(state: ReconcileState, built: tuple[Object, ...], site: Site, now: d
         ),
         delete=_superfluous(state),
         orders=(*resize.orders, *recovering, *save.orders) if goes_on else (),
-        again=soonest if goes_on else None,
+        again=0.0 if not is_stored else soonest if goes_on else None,
         finalizer=_finalizer(state, site, goes_on=goes_on),
     )
 

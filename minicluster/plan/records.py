@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from broker_config.settings import BrokerEndpoint
-    from minicluster.document import SaveStatus
+    from minicluster.document import GranularityName, SaveStatus
     from minicluster.plan.constants import Reason
     from minicluster.plan.objects.fields import Object
     from minicluster.plan.objects.keys import Generations
@@ -47,6 +47,10 @@ class Site:
     lead_api_port: int = LEAD_API_PORT
     generations: Generations = FIRST_GENERATIONS
     """Of the tokens for the lead API."""
+    granularity: GranularityName = "none"
+    """How MiniClusters with a profile are cut into brokers."""
+    granularity_override: bool = False
+    """Whether a document may say otherwise."""
     config_dir: str = CONFIG_DIR
     """Where brokers find their settings."""
     curve_dir: str = CURVE_DIR
@@ -164,6 +168,28 @@ class PodReport:
     """Why it could not start."""
     out_of_memory: bool = False
     """Whether its runner last ended because it was killed for memory."""
+
+
+class NodeTaint(NamedTuple):
+    """A taint of a node that keeps pods away, unless they tolerate it."""
+
+    key: str
+    value: str
+    effect: str
+    """NoSchedule or NoExecute."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """A node of the Kubernetes cluster."""
+
+    name: str
+    ready: bool
+    labels: Pairs = ()
+    taints: tuple[NodeTaint, ...] = ()
+    """Those that keep pods away, of a cordoned node also that by which the scheduler knows it."""
+    cores: int = 0
+    """Whole CPUs that all its pods together may request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +310,8 @@ class Observed:
     """When the operator began to observe."""
     pod_refusal: str = ""
     """Why the Job could not make a pod that it lacks, such as for Pod Security, a quota, or an account."""
+    nodes: tuple[NodeReport, ...] | None = None
+    """The cluster's nodes, as long as it is to be decided how brokers are cut; None: they are not known."""
     tokens: str = ""
     """The generations of the tokens in its second Secret, as an annotation has them; empty: it has none."""
 

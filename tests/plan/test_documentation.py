@@ -53,11 +53,11 @@ def test_a_page_that_shows_a_status_has_every_condition(page):
 
 
 def test_the_number_of_conditions_is_right():
-    """Without spec.autoscaling and spec.bursting there is one less each."""
+    """Without spec.autoscaling, spec.bursting and brokers cut by a profile there is one less each."""
     [(number, with_autoscaling)] = re.findall(
         r"\band (\w+) conditions \((\w+) with `spec\.autoscaling`, and one more with `spec\.bursting`\)", PAGE
     )
-    expected = (len(ConditionType) - 2, len(ConditionType) - 1)
+    expected = (len(ConditionType) - 3, len(ConditionType) - 2)
     assert (WORDS[number], WORDS[with_autoscaling]) == expected, (
         "docs/status.md: `and N conditions (M with …)`"
     )

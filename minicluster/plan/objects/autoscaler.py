@@ -6,9 +6,11 @@ only while there is a queue: not while the MiniCluster is suspended, or saved fo
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from minicluster import document
+from minicluster.plan.brokers.cutting import parts
 from minicluster.plan.constants import API_VERSION, KIND, Component
 from minicluster.plan.objects import names
 from minicluster.plan.objects.fields import merged, passed
@@ -53,7 +55,7 @@ def build(cluster: MiniCluster, site: Site, wanted: Autoscaling) -> Object:
                         "describedObject": target,
                         "metric": {"name": wanted.metric},
                         # A target of type Value counts ready pods, and fails where none is ready.
-                        "target": {"type": "AverageValue", "averageValue": str(wanted.target)},
+                        "target": {"type": "AverageValue", "averageValue": _target(cluster, wanted)},
                     },
                 }
             ],
@@ -84,9 +86,21 @@ def _behavior(site: Site) -> Object:
 
 
 def bounds(cluster: MiniCluster, wanted: Autoscaling) -> tuple[int, int]:
-    """Return the least and the greatest size; without a `maxSize` growth ends at the size at start."""
-    least = wanted.min_size or document.min_size(cluster.spec)
-    return least, wanted.max_size or document.max_size(cluster)
+    """Return the least and the greatest `spec.size`; without a `maxSize` growth ends at the size at start."""
+    each = parts(cluster)
+    least = wanted.min_size or -(-document.min_size(cluster.spec) // each)
+    if each == 1:
+        return least, wanted.max_size or document.max_size(cluster)
+    most = document.max_size(cluster) // each
+    return least, min(wanted.max_size or most, most)
+
+
+def _target(cluster: MiniCluster, wanted: Autoscaling) -> str:
+    """Return how much of the metric one of `spec.size` is for: as much as its brokers together."""
+    each = parts(cluster)
+    if each == 1:
+        return str(wanted.target)
+    return f"{math.ceil(document.quantity(wanted.target) * each * 1000)}m"
 
 
 def wanted_by(cluster: MiniCluster, *, suspended: bool) -> Autoscaling | None:

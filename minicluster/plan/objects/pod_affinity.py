@@ -13,12 +13,21 @@ if TYPE_CHECKING:
     from minicluster.plan.objects.fields import Object
 
 # uname's words for what Kubernetes calls amd64 and arm64.
+MIN_APART = 2
+"""Groups of brokers from which on they are spread."""
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "arm": "arm64"}
 
 
 def affinity(cluster: MiniCluster) -> Object:
-    """Return the affinity: one broker a node unless disabled, and the node affinity of the document."""
-    return present(nodeAffinity=_node_affinity(cluster), podAntiAffinity=_one_per_node(cluster))
+    """Return the affinity: one broker a node unless disabled, and the node affinity of the document.
+
+    Brokers that were cut for one node are best together.
+    """
+    return present(
+        nodeAffinity=_node_affinity(cluster),
+        podAffinity=_together(cluster),
+        podAntiAffinity=_one_per_node(cluster),
+    )
 
 
 def node_selector(cluster: MiniCluster) -> Object:
@@ -29,8 +38,36 @@ def node_selector(cluster: MiniCluster) -> Object:
 
 
 def topology_spread(cluster: MiniCluster) -> list[Object]:
-    """Return the spread constraints; those without a selector count this MiniCluster's broker pods."""
-    return [_constraint(cluster, each) for each in cluster.spec.pod.topology_spread_constraints]
+    """Return the spread constraints; those without a selector count this MiniCluster's broker pods.
+
+    The groups of brokers that were cut are spread over nodes, where the document does not spread them itself.
+    """
+    found = [_constraint(cluster, each) for each in cluster.spec.pod.topology_spread_constraints]
+    is_theirs = any(each["topologyKey"] == TOPOLOGY_HOST for each in found)
+    return found if is_theirs else [*found, *_groups_apart(cluster)]
+
+
+def _groups_apart(cluster: MiniCluster) -> list[Object]:
+    """Return the constraint that gives each group of brokers a node: soft, as a node may have no room."""
+    found = cluster.status.granularity
+    if found is None or found.groups < MIN_APART:
+        return []
+    return [
+        {
+            "labelSelector": {"matchLabels": component_pods(cluster, Component.BROKER)},
+            "maxSkew": 1,
+            "topologyKey": TOPOLOGY_HOST,
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "nodeTaintsPolicy": "Honor",
+        }
+    ]
+
+
+def _together(cluster: MiniCluster) -> Object:
+    found = cluster.status.granularity
+    if found is None or found.groups >= MIN_APART or cluster.spec.network.one_per_node == "Required":
+        return {}
+    return {"preferredDuringSchedulingIgnoredDuringExecution": [_weighted(_beside_brokers(cluster))]}
 
 
 def _constraint(cluster: MiniCluster, constraint: TopologySpreadConstraint) -> Object:
@@ -58,10 +95,19 @@ def _one_per_node(cluster: MiniCluster) -> Object:
     network = cluster.spec.network
     if network.disable_affinity:
         return {}
-    term = {
+    term = _beside_brokers(cluster)
+    if network.one_per_node == "Required":
+        return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    return {"preferredDuringSchedulingIgnoredDuringExecution": [_weighted(term)]}
+
+
+def _beside_brokers(cluster: MiniCluster) -> Object:
+    """Return the term that means nodes with a broker of this MiniCluster."""
+    return {
         "labelSelector": {"matchLabels": component_pods(cluster, Component.BROKER)},
         "topologyKey": TOPOLOGY_HOST,
     }
-    if network.one_per_node == "Required":
-        return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-    return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}
+
+
+def _weighted(term: Object) -> Object:
+    return {"weight": 100, "podAffinityTerm": term}

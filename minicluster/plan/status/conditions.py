@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats.printable import few
 from minicluster import document
+from minicluster.plan.brokers.cutting import parts
 from minicluster.plan.constants import KIND, LABEL_KUEUE_QUEUE, SELDOM, ConditionType, Phase, Reason
 from minicluster.plan.objects import autoscaler
 from minicluster.plan.status import (
     autoscaling,
     broker_readiness,
     bursts,
+    exclusive_cores,
     follower_readiness,
     image_pulls,
     last_report,
@@ -29,16 +31,17 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from minicluster.document import Condition, LeadLoss
-    from minicluster.plan.records import BrokerReport, ObservedObject
+    from minicluster.plan.records import BrokerReport, ObservedObject, Site
     from minicluster.plan.status.progress import ProgressRecords
     from minicluster.plan.status.reconcile_state import ReconcileState
 
 
 def values(
-    state: ReconcileState, progress: ProgressRecords, now: datetime
+    state: ReconcileState, progress: ProgressRecords, site: Site, now: datetime
 ) -> dict[ConditionType, ConditionValue]:
     """Return the value of every condition, in the order in which they are shown."""
     scaling, bursting = autoscaling.condition(state), bursts.condition(state.cluster)
+    exclusive = exclusive_cores.condition(state.cluster, site)
     return {
         ConditionType.VALID: _valid(state),
         ConditionType.RESOURCES_CREATED: _resources_created(state),
@@ -53,6 +56,7 @@ def values(
         ),
         **({ConditionType.AUTOSCALING: scaling} if scaling else {}),
         **({ConditionType.BURSTING: bursting} if bursting else {}),
+        **({ConditionType.EXCLUSIVE_CORES: exclusive} if exclusive else {}),
     }
 
 
@@ -106,9 +110,12 @@ def size_problem(state: ReconcileState) -> str:
     greatest = document.max_size(state.cluster)
     if state.size <= greatest:
         return ""
+    each = parts(state.cluster)
+    size, most = state.size // each, greatest // each
+    cut = f" ({each} for each one of spec.size)" if each > 1 else ""
     return (
-        f"spec.size is {state.size}, but the brokers were started with a list of {greatest} hosts; "
-        f"set spec.size to at most {greatest}, or make a new MiniCluster with spec.maxSize {state.size}"
+        f"spec.size is {size}, but the brokers were started with a list of {greatest} hosts{cut}; "
+        f"set spec.size to at most {most}, or make a new MiniCluster with spec.maxSize {size}"
     )
 
 

@@ -50,6 +50,7 @@ NOTABLE: Mapping[str, Literal["Normal", "Warning"]] = {
     Reason.BURSTS_STARTING: "Normal",
     Reason.BURSTS_ACTIVE: "Normal",
     Reason.BURSTS_ENDING: "Normal",
+    Reason.NOT_GUARANTEED: "Warning",
 }
 """The reasons for which an Event is sent, each with its type."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minicluster.document import ResizeStatus
 from minicluster.plan import ranks
+from minicluster.plan.brokers.cutting import parts
 from minicluster.plan.constants import Reason
 from minicluster.plan.status import restarted_jobs
 from minicluster.plan.status.condition_value import ConditionValue
@@ -53,14 +54,15 @@ def condition(
 ) -> ConditionValue:
     """Return the condition Resizing by the record; `placed`: how many pods have a node, None: all or none."""
     if resize is None:
-        return ConditionValue("False", Reason.AT_SIZE, _at_size(cluster.spec.size, placed))
+        return ConditionValue("False", Reason.AT_SIZE, _at_size(cluster.spec.size, placed, parts(cluster)))
     since = datetime.fromisoformat(resize.started_at)
     return ConditionValue("True", _REASONS[resize.phase], _message(resize, jobs, cluster), since)
 
 
-def _at_size(size: int, placed: int | None) -> str:
+def _at_size(size: int, placed: int | None, parts_of_each: int) -> str:
     if placed is None:
-        return f"the MiniCluster has its size of {size}"
+        brokers = f", which is {size} brokers" if parts_of_each > 1 else ""
+        return f"the MiniCluster has its size of {size // parts_of_each}{brokers}"
     return f"its Job has the size of {size}, and {placed} of {size} pods have a node"
 
 
@@ -99,7 +101,7 @@ def _shrink(
 def _record(state: ReconcileState, job: JobReport, now: datetime, **fields: Any) -> ResizeStatus:
     stored, cluster = state.cluster.status.resize, state.cluster
     begun = timestamp(state.resize.since) if state.resize.since else ""
-    size = cluster.status.size or job.parallelism
+    size = cluster.status.size * parts(cluster) or job.parallelism
     if stored is not None:
         begun = begun or stored.started_at
         size = stored.from_ if stored.to == state.size else job.parallelism
@@ -118,7 +120,8 @@ def _pods(state: ReconcileState, job: JobReport) -> int:
     A resize has also begun where the Job was changed, and the operator ended before it wrote the status.
     """
     stored = state.cluster.status
-    begun = stored.resize is not None or stored.size not in {0, job.parallelism}
+    known = stored.size * parts(state.cluster)
+    begun = stored.resize is not None or known not in {0, job.parallelism}
     return job.active if begun and job.parallelism == state.resize.pods else job.parallelism
 
 

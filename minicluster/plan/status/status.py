@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from minicluster import document
 from minicluster.document.status import MAX_MESSAGE
+from minicluster.plan.brokers.cutting import parts
 from minicluster.plan.constants import ConditionType
 from minicluster.plan.objects.fields import present
 from minicluster.plan.objects.labels import scale_selector
@@ -45,7 +46,7 @@ def build(
     return present(
         observedGeneration=cluster.metadata.generation,
         phase=conditions.phase(found).value,
-        size=state.job.parallelism if state.job else stored.size,
+        size=-(-state.job.parallelism // parts(cluster)) if state.job else stored.size,
         maximumSize=_maximum_size(cluster),
         selector=scale_selector(cluster),
         readyBrokers=_ready_brokers(state),
@@ -58,6 +59,7 @@ def build(
         lastDump=dumps.last(state.observed.dump, stored),
         **progress.fields(),
         bursts=[_written(each) for each in stored.bursts],
+        granularity=_written(stored.granularity) if stored.granularity else None,
         conditions=_conditions(found, stored, cluster.metadata.generation, now),
     )
 
