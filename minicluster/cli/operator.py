@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,6 +18,24 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 PURPOSES = ("metrics", "jobs", "burst")
+WatchedNamespacesOption = Annotated[
+    list[str] | None,
+    typer.Option("--namespace", "-n", metavar="NS", help="Look after this namespace's; may be repeated."),
+]
+AllNamespacesOption = Annotated[
+    bool, typer.Option("--all-namespaces", "-A", help="Look after those of every namespace.")
+]
+LeaderLeaseOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAMESPACE/NAME",
+        help="The Lease that the leader holds; without it: that of an operator installed in the cluster,"
+        " else minicluster-operator in the first namespace looked after, or in the operator's own.",
+    ),
+]
+NoElectionOption = Annotated[
+    bool, typer.Option("--no-leader-election", help="Lead without asking: there must be no other.")
+]
 GenerationsOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -25,31 +43,26 @@ GenerationsOption = Annotated[
         help="Of the tokens for metrics, jobs or burst at lead brokers: a higher one replaces them.",
     ),
 ]
+GranularityOption = Annotated[
+    Literal["none", "scale", "granularity", "predicted"],
+    typer.Option(help="How MiniClusters with spec.profile are cut into brokers (docs/operator.md)."),
+]
+OverrideOption = Annotated[
+    bool, typer.Option("--granularity-override", help="Let documents choose, by spec.granularity.")
+]
 
 
 @app.command(cls=PlainCommand)
 def operator(  # noqa: PLR0913, PLR0917 - an option each
-    namespaces: Annotated[
-        list[str] | None,
-        typer.Option("--namespace", "-n", metavar="NS", help="Look after this namespace's; may be repeated."),
-    ] = None,
-    all_namespaces: Annotated[
-        bool, typer.Option("--all-namespaces", "-A", help="Look after those of every namespace.")
-    ] = False,
+    namespaces: WatchedNamespacesOption = None,
+    all_namespaces: AllNamespacesOption = False,
     context: ContextOption = "",
     kubeconfig: KubeconfigOption = "",
-    lease: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMESPACE/NAME",
-            help="The Lease that the leader holds; without it: that of an operator installed in the cluster,"
-            " else minicluster-operator in the first namespace looked after, or in the operator's own.",
-        ),
-    ] = "",
-    no_leader_election: Annotated[
-        bool, typer.Option("--no-leader-election", help="Lead without asking: there must be no other.")
-    ] = False,
+    lease: LeaderLeaseOption = "",
+    no_leader_election: NoElectionOption = False,
     token_generation: GenerationsOption = None,
+    granularity: GranularityOption = "none",
+    granularity_override: OverrideOption = False,
     listen: ListenOption = ANY_PORT,
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",
@@ -64,6 +77,8 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
       minicluster operator --namespace research --namespace teaching
 
       minicluster operator --all-namespaces --lease flux-system/minicluster-operator --log-format json
+
+      minicluster operator --granularity scale --granularity-override
     """
     _refuse_both("--namespace", namespaces, "--all-namespaces", all_namespaces)
     _refuse_both("--lease", lease, "--no-leader-election", no_leader_election)
@@ -85,7 +100,17 @@ def operator(  # noqa: PLR0913, PLR0917 - an option each
         named = running.installed_lease(access) or own_lease
     own = os.environ.get("POD_NAMESPACE", "")
     settings = OperatorSettings(
-        access, watched, named, where, log_format, log_level, identity(), own, Generations(**generations)
+        access,
+        watched,
+        named,
+        where,
+        log_format,
+        log_level,
+        identity(),
+        own,
+        Generations(**generations),
+        granularity,
+        granularity_override,
     )
     raise typer.Exit(running.run(settings))
 

@@ -51,6 +51,7 @@ ACCESS_REVIEWS = Resource("SubjectAccessReview", "authorization.k8s.io/v1", "sub
 OWN_ACCESS_REVIEWS = Resource(
     "SelfSubjectAccessReview", "authorization.k8s.io/v1", "selfsubjectaccessreviews"
 )
+NODES = Resource("Node", "v1", "nodes")
 RESOURCE_QUOTAS = Resource("ResourceQuota", "v1", "resourcequotas")
 CLUSTER_ROLES = Resource("ClusterRole", "rbac.authorization.k8s.io/v1", "clusterroles")
 

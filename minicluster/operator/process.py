@@ -16,7 +16,7 @@ from minicluster.kube_client.leadership import Leadership
 from minicluster.kube_client.resources import LEASES
 from minicluster.lead_client import key_store, purpose_key_store
 from minicluster.lead_client.purpose_keys import PUBLISHED
-from minicluster.operator import crd_check, handlers
+from minicluster.operator import crd_check, handlers, node_watch
 from minicluster.operator.cache import Cache
 from minicluster.operator.controller import Controller
 from minicluster.operator.debounce import Debounce
@@ -24,6 +24,7 @@ from minicluster.operator.errors import WatchLostError
 from minicluster.operator.kopf_alone import kopf
 from minicluster.operator.lead_watch import LeadWatch
 from minicluster.operator.metrics import OperatorMetrics
+from minicluster.operator.node_index import NodeIndex
 from minicluster.operator.plan_worker import PlanWorker
 from minicluster.operator.planner import Planner
 from minicluster.operator.pod_events import PodEvents
@@ -92,6 +93,7 @@ class _Operator:
     def __init__(self, settings: OperatorSettings) -> None:
         self._settings = settings
         self._cache = Cache()
+        self._nodes = NodeIndex()
         self._queue = WorkQueue(time.monotonic)
         self._worker = PlanWorker()
         self._metrics = OperatorMetrics(self._cache, self._queue)
@@ -167,6 +169,8 @@ class _Operator:
             for selection in watch.selections(self._settings.namespaces)
         ]
         self._begin(*(each.run() for each in self._watches))
+        if self._settings.granularity != "none":
+            await node_watch.begin(client, self._nodes, self._begin, self._metrics.watch_restarted)
         for each in self._watches:
             await each.listed.wait()
         await self._known(client)
@@ -186,7 +190,13 @@ class _Operator:
         for each in PUBLISHED:
             keys = authority.purpose(each, generations.of(each))
             await purpose_key_store.publish(client, own_namespace, keys)
-        cluster_site = await site(client, operator_namespace=own_namespace, generations=generations)
+        cluster_site = await site(
+            client,
+            operator_namespace=own_namespace,
+            generations=generations,
+            granularity=self._settings.granularity,
+            granularity_override=self._settings.granularity_override,
+        )
 
         def changed(name: Name) -> None:
             controller.changed(name)
@@ -197,7 +207,13 @@ class _Operator:
 
         leads = LeadWatch(self._cache, authority, changed, cluster_site.lead_api_port)
         pod_events = PodEvents(client, self._cache, changed)
-        options = ReconcilerOptions(cluster_site, self._settings.identity, fresh_keys, Planner(self._worker))
+        options = ReconcilerOptions(
+            cluster_site,
+            self._settings.identity,
+            fresh_keys,
+            Planner(self._worker),
+            nodes=self._nodes.reports,
+        )
         reconciler = Reconciler(client, self._cache, options, self._metrics, leads)
         notice = Debounce(leads.follow, pod_events.follow)
         controller = Controller(self._cache, self._queue, reconciler, self._metrics, notice)

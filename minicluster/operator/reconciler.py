@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from minicluster.operator.meters import Meter
     from minicluster.operator.planned import Built, Subject
     from minicluster.operator.planner import Planner, ReadDocument
-    from minicluster.plan import FreshKeys, JobReport, Site
+    from minicluster.plan import FreshKeys, JobReport, NodeReport, Site
     from minicluster.plan.objects.fields import Object
 
 log = logging.getLogger(__name__)
@@ -80,6 +80,8 @@ class ReconcilerOptions:
     planner: Planner
     """Reads and plans documents outside the event loop."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    nodes: Callable[[], tuple[NodeReport, ...] | None] = lambda: None
+    """The cluster's nodes, where they are watched."""
 
 
 class Reconciler:
@@ -203,6 +205,7 @@ class Reconciler:
             recovered=answers.get("recover"),
             disrupted=self._cache.pods.disruptions(name, job.uid) if job and ours else (),
             since=self._since,
+            nodes=None if job else self._options.nodes(),
             pod_refusal=self._cache.pods.refusal(name, job.uid) if job and ours else "",
         )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from minicluster.plan.objects.keys import FIRST_GENERATIONS, Generations
 
 if TYPE_CHECKING:
+    from minicluster.document import GranularityName
     from minicluster.kube_client.access import Access
     from minicluster.kube_client.logs import LogFormat, LogLevel
 
@@ -38,3 +39,7 @@ class OperatorSettings:
     """The namespace of its pod, from which NetworkPolicies admit it to the lead API; empty: no pod."""
     generations: Generations = FIRST_GENERATIONS
     """Of the tokens for the lead API."""
+    granularity: GranularityName = "none"
+    """How MiniClusters with a profile are cut into brokers; other than none it also watches nodes."""
+    granularity_override: bool = False
+    """Whether a document may say otherwise."""

@@ -9,6 +9,7 @@ from minicluster.plan import Site
 from minicluster.plan.objects.keys import FIRST_GENERATIONS
 
 if TYPE_CHECKING:
+    from minicluster.document import GranularityName
     from minicluster.kube_client.discovery import Readable
     from minicluster.plan.objects.keys import Generations
 
@@ -25,6 +26,8 @@ async def site(
     *,
     operator_namespace: str = "",
     generations: Generations = FIRST_GENERATIONS,
+    granularity: GranularityName = "none",
+    granularity_override: bool = False,
 ) -> Site:
     """Return the site of a cluster by its version; there the leads have a lead API.
 
@@ -39,4 +42,6 @@ async def site(
         operator_namespace=operator_namespace,
         lead_api=True,
         generations=generations,
+        granularity=granularity,
+        granularity_override=granularity_override,
     )

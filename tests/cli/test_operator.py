@@ -90,6 +90,10 @@ OPTIONS = [
         Generations(metrics=3, jobs=2),
         id="several-token-generations",
     ),
+    pytest.param("", "granularity", "none", id="no-granularity"),
+    pytest.param("--granularity scale", "granularity", "scale", id="granularity"),
+    pytest.param("--granularity scale", "granularity_override", False, id="documents-do-not-choose"),
+    pytest.param("--granularity-override", "granularity_override", True, id="documents-choose"),
     pytest.param("--listen :9090", "listen", ("", 9090), id="every-address"),
     pytest.param("--listen [::1]:0", "listen", ("::1", 0), id="ipv6"),
     pytest.param("--log-format json", "log_format", "json", id="log-format"),
@@ -125,6 +129,9 @@ WRONG = [
     pytest.param("--lease a/b --no-leader-election", "give --lease or --no-leader-election", id="election"),
     pytest.param("--lease here", "here: needed is NAMESPACE/NAME", id="lease"),
     pytest.param("--lease a/b/c", "a/b/c: needed is NAMESPACE/NAME", id="lease-with-more"),
+    pytest.param(
+        "--granularity scal", "'scal' is not one of 'none', 'scale', 'granularity'", id="granularity"
+    ),
     pytest.param("--listen 8080", "8080: needed is ADDRESS:PORT", id="no-address"),
     pytest.param("--listen ::1:80", "::1:80: needed is ADDRESS:PORT", id="ipv6-without-brackets"),
     pytest.param("--listen a:99999", "a:99999: needed is ADDRESS:PORT", id="port"),

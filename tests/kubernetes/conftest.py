@@ -60,7 +60,7 @@ NEEDS = {
 NODES = 4
 TIMEOUT = 1200  # seconds for a test on nodes that asks for no other
 # What `--one-plane` leaves out: tests with these fixtures, and on nodes all but these files.
-FURTHER = {"oldest_plane", "helm", "metrics_client", "metrics_server", "keda_programs"}
+FURTHER = {"static_node", "oldest_plane", "helm", "metrics_client", "metrics_server", "keda_programs"}
 FIRST_ON_NODES = {"test_bring_up.py", "test_ends.py"}
 UNASKED = ("endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller")
 """Controllers that list the pods behind Services: nobody asks where no pod has a network."""

@@ -7,7 +7,7 @@ import pytest
 
 from deploy.render import MANIFESTS, Manifest, template
 from minicluster.document import crd
-from tests.deploy.files import CHART, Object, objects, of_kind, the
+from tests.deploy.files import CHART, Object, grants, objects, of_kind, the
 
 NAMESPACE = ("--namespace", "site")
 
@@ -61,6 +61,44 @@ def test_the_adapter_follows_miniclusters_only_in_the_namespaces_to_watch(helm: 
     assert followed[0]["rules"] + everywhere == the(rendered(helm), "ClusterRole", name)["rules"]
     arguments = the(found, "Deployment", name)["spec"]["template"]["spec"]["containers"][0]["args"]
     assert arguments[:2] == ["--namespace=team-a", "--namespace=team-b"]
+
+
+NODES = "minicluster-operator-nodes-site"
+
+
+def with_rules(found: list[Object]) -> list[Object]:
+    """Return the objects that grant something."""
+    return [each for each in found if "rules" in each]
+
+
+@pytest.mark.parametrize("scope", [(), ("watchNamespaces={team-a}", "metricsAdapter.enabled=false")])
+def test_nodes_are_read_only_where_brokers_are_cut_by_a_profile(helm: Path, scope: tuple[str, ...]) -> None:
+    """By the operator alone, and not written."""
+    for value in ("granularity.policy=none", "granularity.override=true"):
+        granted = {resource for resource, _, _ in grants(with_rules(rendered(helm, *scope, value)))}
+        assert "/nodes" not in granted
+    found = rendered(helm, *scope, "granularity.policy=scale")
+    role, binding = the(found, "ClusterRole", NODES), the(found, "ClusterRoleBinding", NODES)
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}]
+    assert (binding["roleRef"]["name"], [each["name"] for each in binding["subjects"]]) == (
+        NODES,
+        ["minicluster-operator"],
+    )
+
+
+def test_what_the_operator_is_told_of_granularity(helm: Path) -> None:
+    def options(*values: str) -> list[str]:
+        arguments = pod(rendered(helm, *values))["containers"][0]["args"]
+        return [each for each in arguments if each.startswith("--granularity")]
+
+    assert options() == []
+    both = options("granularity.policy=scale", "granularity.override=true")
+    assert both == ["--granularity=scale", "--granularity-override"]
+
+
+def test_a_granularity_that_does_not_exist_is_refused(helm: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        rendered(helm, "granularity.policy=scal")
 
 
 def test_roles_grant_the_same_in_one_namespace_as_in_all(helm: Path) -> None:
