@@ -154,7 +154,7 @@ class Machines:
         assert process.stdout is not None
         if process.stdout.readline() != "ready\n":
             raise AssertionError(f"{name} has not begun, with {process.wait()}")
-        self._plug(made, number)
+        self._plug(made)
         return made
 
     def close(self) -> None:
@@ -174,10 +174,10 @@ class Machines:
         assert self.plane.rack is not None
         return f"{self.plane.rack.network.prefix}.0.{number}"
 
-    def _plug(self, machine: BootedMachine, number: int) -> None:
+    def _plug(self, machine: BootedMachine) -> None:
         rack = self.plane.rack
         assert rack is not None
-        cable = f"vm{number}"
+        cable = f"vm{machine.process.pid}"  # that of an earlier machine may take a moment to go
         bridge = self.plane.guardian.pids()[network.RACK]
         network.commands(
             [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import socket
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from burst.clusters.records import BurstingCluster
-    from burst.joining.records import JoinSettings
+    from burst.joining.records import JoinSettings, MachineRoute
     from minicluster.document import MiniCluster
     from minicluster.instance.port import Instance
     from tests.burst.machines.booted import BootedMachine
@@ -74,7 +75,7 @@ class MachineLead:
         return found
 
     def join(self) -> JoinSettings:
-        """Return how machines join it, once its lead has an address."""
+        """Return how machines join it, once its lead answers at its address."""
 
         def joined() -> JoinSettings | None:
             found = self.cluster.join_machines
@@ -86,6 +87,9 @@ class MachineLead:
 
         found = until(joined, "the lead's address", SECONDS)
         assert found is not None
+        route = found.machines
+        assert route is not None
+        until(lambda: answers(route), "the lead's port", SECONDS)
         return found
 
     def wanted(self, seconds: float = 600.0) -> WantedBurst:
@@ -144,6 +148,15 @@ class MachineLead:
             return job.returncode, b"".join(each.data for each in connected.jobs.output(jobid)).decode()
 
         return self.instance.ask(wait)
+
+
+def answers(route: MachineRoute) -> bool:
+    """Return whether somebody listens at a lead's address: it is known before its nodes pass it on."""
+    try:
+        with socket.create_connection((route.address, route.port), SECONDS):
+            return True
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager
