@@ -6,7 +6,7 @@ import argparse
 import math
 
 from queue_policies.errors import PolicyError
-from queue_policies.simulator.selection import policy_named
+from queue_policies.simulator.selection import placement_named, policy_named
 
 
 def parser(doc: str | None) -> argparse.ArgumentParser:
@@ -35,6 +35,15 @@ def policy(text: str) -> str:
     """Return the word of a policy."""
     try:
         policy_named(text)
+    except PolicyError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def placement(text: str) -> str:
+    """Return the word of a placement."""
+    try:
+        placement_named(text)
     except PolicyError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return text

@@ -31,7 +31,7 @@ COLUMNS = (
     "grows",
     "shrinks",
 )
-WHERE_NOT_ZERO = ("preemptions", "restarts", "timeouts")
+WHERE_NOT_ZERO = ("preemptions", "restarts", "timeouts", "nodes", "domains")
 """Columns that are shown where a policy has a value in them."""
 FEW_SEEDS = 2
 """With so many the interval of Student's distribution tells next to nothing."""
@@ -49,6 +49,10 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
     first_seed: simulation.FirstSeedOption = 0,
     size: simulation.UnitsOption = 0,
     oversized: simulation.OversizedOption = "refuse",
+    nodes: simulation.NodesOption = 0,
+    domains: simulation.DomainsOption = 0,
+    cores: simulation.CoresOption = 0,
+    placement: simulation.PlacementOption = "",
     estimates: simulation.EstimatesOption = "told",
     error: simulation.ErrorOption = 0.0,
     refusals: simulation.RefusalsOption = 0.0,
@@ -74,11 +78,14 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
 
     minicluster simulate --from mc --size 64 --policy easy --policy water-filling
 
+    minicluster simulate --workload scanflow:variant=PLACEMENT --policy backfill --placement balanced
+
     minicluster policies
     """
     _check_asked(workload, source, seeds)
     from queue_policies.simulator import experiment
     from queue_policies.simulator.failure import Failures
+    from queue_policies.simulator.on_nodes import Nodes
     from queue_policies.simulator.simulation_options import Preemption
 
     plan = experiment.Experiment(
@@ -94,6 +101,8 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
         preemption=Preemption(preempting, restart),
         workload=(past := _history(ctx, source, size, oversized))[0],
         oversized=oversized,
+        nodes=Nodes(nodes, domains, cores),
+        placement=placement,
     )
     _check(plan.policies, csv, parquet, report)
     with _progress(len(plan.seeds) * len(plan.policies)) as progress:

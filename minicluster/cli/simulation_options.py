@@ -18,8 +18,8 @@ WorkloadOption = Annotated[
     str,
     typer.Option(
         metavar="WORKLOAD",
-        help="charm, apgas, elastisim or lublin, with settings as in charm:gap=180; or a file: FILE.swf,"
-        " FILE.swf.gz, FILE.json.",
+        help="charm, apgas, elastisim, lublin or scanflow, with settings as in charm:gap=180; or a file:"
+        " FILE.swf, FILE.swf.gz, FILE.json.",
     ),
 ]
 SourceOption = Annotated[
@@ -35,6 +35,21 @@ FirstSeedOption = Annotated[int, typer.Option(min=0, metavar="SEED", help="The f
 UnitsOption = Annotated[
     int, typer.Option(min=0, metavar="UNITS", help="Another size of the cluster than the workload's.")
 ]
+PlacementOption = Annotated[
+    str,
+    typer.Option(
+        metavar="PLACEMENT",
+        help="Which cores of its nodes a job gets, with settings as in balanced:cores=emptiest, in place of"
+        " the workload's own.",
+    ),
+]
+NodesOption = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Run the workload on so many nodes; its units are cores.")
+]
+DomainsOption = Annotated[
+    int, typer.Option(min=0, metavar="D", help="Memory domains of each node; by default one.")
+]
+CoresOption = Annotated[int, typer.Option(min=0, metavar="C", help="Cores of each memory domain.")]
 OversizedOption = Annotated[
     Literal["refuse", "skip", "clip"],
     typer.Option(

@@ -2,9 +2,14 @@
 
 - Memory: one task after the other goes into the domain where the least bandwidth is demanded. As long as
   the demand of a domain stays below the knee, nothing gets slower, so no more are opened than that takes.
-- CPU: these tasks go where the most cores are free, or (`cores=fullest`) the fewest.
-- Network: all tasks go into one domain, a whole free one where there is one, else onto one node; a job that
-  is larger than a node onto as few nodes as have room for it. It waits for them.
+- CPU: all tasks go onto the node with the most free cores, half of them into each of two domains; where no
+  node has room for all, into the domains with the most free cores. That spares a job whose profile is wrong,
+  and that sends many messages, from sending them between nodes. `cores=emptiest` goes by domains alone, and
+  `cores=fullest` takes those with the fewest.
+- Network: all tasks go onto one node, the fullest that has room, half of them into each of two domains: so
+  all domains keep free cores, and a memory-bound job finds some in each. With `network=domain` they go into
+  one domain, a whole free one where there is one, else onto one node. A job that is larger than a node goes
+  onto as few nodes as have room for it. It waits for them.
 - Input and output: one worker a node, beside no other job of that kind where that is possible.
 - Unknown: into one domain, else onto one node, else onto the nodes with the most free cores.
 
@@ -23,7 +28,7 @@ from queue_policies.placement.distribution import distribute
 from queue_policies.placement.domain_slots import DomainSlots
 from queue_policies.placement.granularity import PREDICTED, fewest
 from queue_policies.placement.node_loads import Domain, NodeLoad, load_of
-from queue_policies.placement.records import Profile, ProfileKind
+from queue_policies.placement.records import Affinity, Profile, ProfileKind
 from queue_policies.placement.room import (
     RankRoom,
     allocation_of,
@@ -41,7 +46,7 @@ if TYPE_CHECKING:
     from queue_policies.nodes.records import Allocation, ClusterNode, RankResources
     from queue_policies.placement.protocol import NodeJob, PlacementAsk, PlacementView
 
-EMPTIEST, FULLEST = "emptiest", "fullest"
+NODE, DOMAIN, EMPTIEST, FULLEST = "node", "domain", "emptiest", "fullest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +55,22 @@ class Balanced:
 
     name: ClassVar[str] = "balanced"
     granularity: ClassVar[str] = PREDICTED
-    knee: float = setting(6.0, "demand of a domain up to which nothing gets slower", least=0)
+    knee: float = setting(4.0, "demand of a domain up to which nothing gets slower", least=0)
     memory: float = setting(
         1.0, "bandwidth that a core of a memory-bound job demands, where it is unknown", least=0
     )
     cpu: float = setting(0.0, "the same for a job bound by its CPU", least=0)
     other: float = setting(0.0, "the same for all other jobs", least=0)
     cores: str = setting(
-        EMPTIEST, "which domains jobs bound by their CPU take first", choices=(EMPTIEST, FULLEST)
+        NODE,
+        "where jobs bound by their CPU go: onto one node, or first into the domains with the most or the"
+        " fewest free cores",
+        choices=(NODE, EMPTIEST, FULLEST),
+    )
+    network: str = setting(
+        NODE,
+        "whether a network-intensive job goes onto a node or, if possible, into one domain",
+        choices=(NODE, DOMAIN),
     )
     affinity: str = affinity("best-effort")
 
@@ -75,8 +88,20 @@ class Balanced:
         if kind is ProfileKind.MEMORY:
             return self._below_the_knee(ask, nodes, _domains(loads))
         if kind is ProfileKind.CPU:
-            return self._by_cores(ask, nodes, _domains(loads))
-        return _together(ask, nodes, loads)
+            on_node = _on_a_node(ask, nodes, loads, 1) if self.cores == NODE else None
+            return on_node or self._by_cores(ask, nodes, _domains(loads))
+        return self._in_one_piece(ask, nodes, loads)
+
+    def _in_one_piece(
+        self, ask: PlacementAsk, nodes: PlacementView, loads: Sequence[NodeLoad]
+    ) -> Allocation | None:
+        """Place a job whose tasks send each other messages, or of which nothing is known."""
+        kind = None if ask.profile is None else ask.profile.kind
+        across = kind is ProfileKind.NETWORK and self.network == NODE
+        on_node = None
+        if across and ask.affinity is not Affinity.REQUIRED:
+            on_node = _on_a_node(ask, nodes, loads, -1)
+        return on_node or _together(ask, nodes, loads)
 
     def demand(self, profile: Profile | None) -> float:
         """Return the bandwidth that one core of such a job demands."""
@@ -121,7 +146,7 @@ class Balanced:
         self, ask: PlacementAsk, nodes: PlacementView, domains: Iterable[Domain]
     ) -> Allocation | None:
         """Give the slots one by one to the domain with the most free cores, or with the fewest."""
-        given, sign = DomainSlots(ask, nodes), 1 if self.cores == EMPTIEST else -1
+        given, sign = DomainSlots(ask, nodes), -1 if self.cores == FULLEST else 1
         line = [(sign * domain.busy, domain.rank, domain.number, domain) for domain in domains]
         heapq.heapify(line)
         for _ in range(ask.request.slots):
@@ -158,7 +183,7 @@ class Balanced:
         """Return what orders domains for such a job, the best one first."""
         if kind is ProfileKind.MEMORY:
             return domain.demand, domain.busy
-        sign = 1 if kind is ProfileKind.CPU and self.cores == EMPTIEST else -1
+        sign = 1 if kind is ProfileKind.CPU and self.cores != FULLEST else -1
         return 0.0, sign * domain.busy
 
     def _in_order(self, ask: PlacementAsk, nodes: PlacementView, table: Sequence[NodeLoad]) -> list[RankRoom]:
@@ -167,7 +192,7 @@ class Balanced:
         def key(room: RankRoom) -> tuple[float, int, int]:
             load = table[room.rank]
             if ask.profile is not None and ask.profile.kind is ProfileKind.CPU:
-                return 0.0, -load.free if self.cores == EMPTIEST else load.free, room.rank
+                return 0.0, load.free if self.cores == FULLEST else -load.free, room.rank
             return sum(domain.demand for domain in load.domains), -load.free, room.rank
 
         return sorted(rooms_of(ask, nodes), key=key)
@@ -175,6 +200,25 @@ class Balanced:
 
 def _domains(loads: Iterable[NodeLoad]) -> list[Domain]:
     return [domain for load in loads for domain in load.domains]
+
+
+def _on_a_node(
+    ask: PlacementAsk, nodes: PlacementView, loads: Iterable[NodeLoad], sign: int
+) -> Allocation | None:
+    """Place a job on one node, evenly in its domains; None: no node has room for all of it.
+
+    `sign` is 1 for the emptiest node, and -1 for the fullest.
+    """
+    slots, cores = ask.request.slots, ask.request.cores
+    needed = slots * cores
+    for _, _, load in sorted((-sign * load.free, load.rank, load) for load in loads if load.free >= needed):
+        room = sum(-domain.busy // cores for domain in load.domains)
+        if room >= slots and slots_on(nodes.free(load.rank), ask.request) >= slots:
+            given = DomainSlots(ask, nodes)
+            for _ in range(slots):
+                given.give(max(load.domains, key=lambda domain: (given.room(domain), -domain.number)), 1)
+            return given.allocation()
+    return None
 
 
 def _together(ask: PlacementAsk, nodes: PlacementView, loads: Sequence[NodeLoad]) -> Allocation | None:

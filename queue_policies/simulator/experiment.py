@@ -15,7 +15,8 @@ from queue_policies.simulator.errors import SimulationError
 from queue_policies.simulator.estimate import Estimates
 from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.metrics import NAMES, RunMetrics, mean, measure
-from queue_policies.simulator.selection import policy_named
+from queue_policies.simulator.on_nodes import Nodes, on_nodes
+from queue_policies.simulator.selection import placement_named, policy_named
 from queue_policies.simulator.simulation_options import Preemption, SimulationOptions
 from queue_policies.simulator.spread import Spread, spread
 from queue_policies.simulator.workloads import catalogue
@@ -49,10 +50,15 @@ class Experiment:
     workload: Workload | None = field(default=None, repr=False)
     """Used instead of `word`, if it is given."""
     oversized: Oversized = "refuse"
+    nodes: Nodes = field(default_factory=Nodes)
+    """On which nodes it is, in place of the workload's own."""
+    placement: str = ""
+    """As on the command line; empty: the workload's own."""
 
     def made(self, seed: int) -> Workload:
         """Return the workload of a seed."""
-        return self.workload or catalogue.load(self.word, seed, self.total, self.oversized)
+        found = self.workload or catalogue.load(self.word, seed, self.total, self.oversized)
+        return on_nodes(found, self.nodes, placement_named(self.placement) if self.placement else None)
 
     def options(self, seed: int) -> SimulationOptions:
         """Return the options of a simulation with this seed."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import dataclasses
 import importlib
+from itertools import groupby, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from queue_policies.nodes.slots import ids
 from queue_policies.simulator.errors import OutputError
 from queue_policies.simulator.experiment import spreads
 from queue_policies.simulator.spread import interval
@@ -15,12 +17,14 @@ from queue_policies.simulator.spread import interval
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from queue_policies.nodes.records import Allocation
     from queue_policies.simulator.experiment import SimulationRun
 
 JOB_COLUMNS = (
     "workload", "policy", "seed", "job", "kind", "user", "priority", "submitted", "started", "ended", "end",
     "wait", "turnaround", "first_size", "last_size", "unit_seconds", "grows", "shrinks", "refusals",
     "restarts", "preemptions", "idle", "min", "max", "malleable", "limit",
+    "cores",
 )  # fmt: skip
 
 
@@ -53,13 +57,29 @@ def job_rows(runs: Sequence[SimulationRun]) -> Iterator[tuple[Any, ...]]:
     """Yield a row for each job of each run: JOB_COLUMNS."""
     for run in runs:
         workload, policy, seed = run.outcome.workload, run.policy, run.seed
-        for job, requested in zip(run.outcome.jobs, run.outcome.requested, strict=True):
+        allocations = run.outcome.allocations or repeat((), len(run.outcome.jobs))
+        rows = zip(run.outcome.jobs, run.outcome.requested, allocations, strict=True)
+        for job, requested, allocated in rows:
             yield (
                 workload, policy, seed, job.id, job.kind, job.user, job.priority, job.submitted, job.started,
                 job.ended, job.end, job.wait, job.turnaround, job.sizes[0][1], job.sizes[-2][1],
                 job.unit_seconds(), job.grows, job.shrinks, job.refusals, job.restarts, job.preemptions,
-                job.idle, *requested,
+                job.idle, *requested, cores_of(allocated[0][1]) if allocated else "",
             )  # fmt: skip
+
+
+def cores_of(allocation: Allocation) -> str:
+    """Return cores as `RANK:IDS`, such as `0:0-3,16 1:0-3`."""
+    return " ".join(f"{rank}:{_ranges(cores)}" for rank, (cores, _) in sorted(allocation.items()))
+
+
+def _ranges(bits: int) -> str:
+    """Return the numbers of the bits that are set, as ranges."""
+    found = []
+    for _, members in groupby(enumerate(ids(bits)), key=lambda pair: pair[1] - pair[0]):
+        numbers = [number for _, number in members]
+        found.append(f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}")
+    return ",".join(found)
 
 
 def write_csv(path: str, runs: Sequence[SimulationRun]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from queue_policies.nodes.records import Allocation
     from queue_policies.simulator.outcome import RunOutcome
 
 SLOWDOWN_BOUND = 10.0
@@ -52,6 +53,10 @@ class RunMetrics:
     timeouts: int
     """Jobs that their time limit ended."""
     jobs: int
+    nodes: float = 0.0
+    """Mean nodes on which a job had cores when it started; 0: units are only counted."""
+    domains: float = 0.0
+    """Mean memory domains of these."""
 
 
 NAMES = tuple(field.name for field in dataclasses.fields(RunMetrics))
@@ -92,6 +97,8 @@ def measure(outcome: RunOutcome) -> RunMetrics:
         idle=sum(job.idle for job in jobs),
         timeouts=sum(job.end == "timeout" for job in jobs),
         jobs=len(jobs),
+        nodes=sum(len(each[0][1]) for each in outcome.allocations) / len(jobs),
+        domains=sum(_domains(outcome, each[0][1]) for each in outcome.allocations) / len(jobs),
     )
 
 
@@ -99,6 +106,15 @@ def mean(many: Iterable[RunMetrics]) -> dict[str, float]:
     """Return the mean of each metric over several runs."""
     rows = [dataclasses.astuple(each) for each in many]
     return {name: _mean(column) for name, column in zip(NAMES, zip(*rows, strict=True), strict=True)}
+
+
+def _domains(outcome: RunOutcome, allocation: Allocation) -> int:
+    """Return in how many domains a job has cores."""
+    return sum(
+        bool(cores & domain)
+        for rank, (cores, _) in allocation.items()
+        for domain in outcome.nodes[rank].domains or (cores,)
+    )
 
 
 def percentile(ordered: Sequence[float], fraction: float) -> float:

@@ -41,6 +41,11 @@ def alike(nodes: int, domains: int, cores: int) -> tuple[SimulatedNode, ...]:
     )
 
 
+def domains_of_all(nodes: Iterable[SimulatedNode]) -> tuple[tuple[int, ...], ...]:
+    """Return the domains of each node: at least one."""
+    return tuple(node.domains or (node.cores,) for node in nodes)
+
+
 class CoreRequest(NamedTuple):
     """A request for a number of cores, wherever the placement finds them."""
 

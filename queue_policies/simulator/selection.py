@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from queue_policies import plugins
 from queue_policies.errors import PolicySettings, UnknownPolicy
+from queue_policies.placement import plugins as placement_plugins
 from queue_policies.settings import TRUTHS
 from queue_policies.simulator import policy_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from queue_policies.placement.protocol import Placement
     from queue_policies.policy import Policy
 
 
@@ -50,6 +52,16 @@ def policy_named(word: str) -> Policy:
     return plugins.load(*read(word))
 
 
+def placement_named(word: str) -> Placement:
+    """Make the placement of this word, `NAME:SETTINGS`.
+
+    Raises UnknownPlacement or PolicySettings, with the nearest name, or PolicyPlugin.
+    """
+    name, _, given = word.partition(":")
+    kind = placement_plugins.registry().placements.get(name)
+    return placement_plugins.load(name, _values(name, kind, given, "placement"))
+
+
 def read(word: str) -> tuple[str, dict[str, Any]]:
     """Return the name and the settings in a word, for a policy that brokers load by its name.
 
@@ -61,14 +73,16 @@ def read(word: str) -> tuple[str, dict[str, Any]]:
     return name, _values(name, plugins.policies().get(name), given)
 
 
-def _values(name: str, kind: type[Policy] | None, given: str) -> dict[str, Any]:
+def _values(
+    name: str, kind: type[Policy | Placement] | None, given: str, what: str = "queue policy"
+) -> dict[str, Any]:
     """Return the settings of a word, without checking them. Raises PolicySettings."""
     defaults = {each.name: each.default for each in _settings(kind)}
     values: dict[str, Any] = {}
     for text in filter(None, given.split(",")):
         key, equals, value = text.partition("=")
         if not equals:
-            raise PolicySettings(f"queue policy {name}: {text!r}; a setting is written name=value")
+            raise PolicySettings(f"{what} {name}: {text!r}; a setting is written name=value")
         values[key] = _read(value, defaults.get(key.replace("-", "_")))
     return values
 
@@ -84,7 +98,7 @@ def row(policy: PolicyDescription) -> dict[str, Any]:
     return policy._asdict() | {"settings": [setting._asdict() for setting in policy.settings]}
 
 
-def _settings(kind: type[Policy] | None) -> Iterator[Setting]:
+def _settings(kind: type[Policy | Placement] | None) -> Iterator[Setting]:
     if kind is not None:
         for each in dataclasses.fields(kind):  # type: ignore[arg-type]
             made = each.default_factory

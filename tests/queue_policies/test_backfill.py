@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from queue_policies import plugins
+from queue_policies.backfill import Backfill
 from queue_policies.records import Change, Happened, Start
+from queue_policies.simulator.job import WorkloadJob
+from queue_policies.simulator.loop import simulate
+from queue_policies.simulator.speedup import Fixed
+from queue_policies.simulator.workload import Workload
 
 
 @pytest.mark.parametrize(
@@ -49,3 +54,13 @@ def test_only_what_changed_is_considered(kit: Any, changes: Any, expected: list[
     queued = [kit.waits(1, 4), kit.waits(2, 1), kit.waits(3, 1)]
     state = kit.state(4, queued, [kit.runs(9, 2)], changes)
     assert kit.answer(plugins.load("backfill"), state) == expected
+
+
+@pytest.mark.parametrize(
+    ("objective", "order"), [("order", [1, 2, 3]), ("response", [2, 1, 3]), ("makespan", [3, 1, 2])]
+)
+def test_an_objective_orders_jobs_by_their_estimates(objective: str, order: list[int]) -> None:
+    times = {1: 20.0, 2: 10.0, 3: 30.0}
+    jobs = [WorkloadJob(number, 0.0, 4, 4, Fixed(seconds)) for number, seconds in times.items()]
+    outcome = simulate(Workload("test", tuple(jobs), 4), Backfill(objective))
+    assert [job.id for job in sorted(outcome.jobs, key=lambda job: job.started)] == order

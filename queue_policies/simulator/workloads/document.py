@@ -4,6 +4,8 @@
  "cost": {"model": "per-unit", "grow": 3.75, "shrink": 2.91, "release": 2},
  "jobs": [{"id": 1, "submitted": 0, "min": 2, "max": 8, "malleable": true, "limit": 800,
            "time": {"model": "amdahl", "serial": 3600, "parallel": 0.98}}]}
+
+`node_document` has what may be there of nodes.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from queue_policies.simulator import cost, speedup
 from queue_policies.simulator.errors import WorkloadError
 from queue_policies.simulator.job import WorkloadJob
 from queue_policies.simulator.workload import Oversized, Workload, fitted
+from queue_policies.simulator.workloads import node_document
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -29,7 +32,12 @@ TIMES: Mapping[str, type[Any]] = {
     "piecewise-linear": speedup.PiecewiseLinear,
     "table": speedup.Table,
 }
-COSTS: Mapping[str, type[Any]] = {"free": cost.Cost, "relaunch": cost.Relaunch, "per-unit": cost.PerUnit}
+COSTS: Mapping[str, type[Any]] = {
+    "free": cost.Cost,
+    "relaunch": cost.Relaunch,
+    "per-unit": cost.PerUnit,
+    "per-worker": cost.PerWorker,
+}
 
 
 def read(path: str, total: int = 0, oversized: Oversized = "refuse") -> Workload:
@@ -50,7 +58,10 @@ def parse(text: str, source: str, total: int = 0, oversized: Oversized = "refuse
     if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
         raise WorkloadError(f'{source}: needed is an object with "total" and a list "jobs"')
     jobs = [_job(each, f"{source}, jobs[{index}]") for index, each in enumerate(document["jobs"])]
-    total = total or int(_number(document, "total", source))
+    nodes = node_document.nodes_of(document["nodes"], f"{source}, nodes") if "nodes" in document else ()
+    cores = sum(node.cores.bit_count() for node in nodes)
+    total = total or int(_number(document, "total", source, float(cores) if cores else None))
+    model = document.get("contention")
     return Workload(
         source,
         fitted(jobs, total, oversized),
@@ -58,6 +69,8 @@ def parse(text: str, source: str, total: int = 0, oversized: Oversized = "refuse
         str(document.get("unit", "nodes")),
         _made(document["cost"], COSTS, f"{source}, cost") if "cost" in document else cost.Cost(),
         _number(document, "tick", source, 0.0),
+        node_document.contention_of(model, nodes, f"{source}, contention") if model is not None else None,
+        nodes,
     )
 
 
@@ -77,6 +90,8 @@ def write(workload: Workload) -> str:
 def _job_row(job: WorkloadJob) -> dict[str, Any]:
     row = job._asdict()
     row["time"] = _tagged(job.time, TIMES)
+    del row["shape"]
+    row |= node_document.shape_row(job.shape)
     if math.isinf(job.limit):
         del row["limit"]
     return row
@@ -90,11 +105,13 @@ def _tagged(record: Any, kinds: Mapping[str, type[Any]]) -> dict[str, Any]:
 def _job(row: Any, field_path: str) -> WorkloadJob:
     if not isinstance(row, dict):
         raise WorkloadError(f"{field_path}: needed is an object, not {row!r}")
-    _refuse_unknown(row, WorkloadJob._fields, field_path)
+    fields = (*(name for name in WorkloadJob._fields if name != "shape"), *node_document.OF_A_JOB)
+    _refuse_unknown(row, fields, field_path)
     for name in ("id", "submitted", "min", "time"):
         if name not in row:
             raise WorkloadError(f"{field_path}: {name} is missing")
-    values = dict(row)
+    values = {name: value for name, value in row.items() if name not in node_document.OF_A_JOB}
+    values["shape"] = node_document.shape_of(row, field_path)
     values["time"] = _made(row["time"], TIMES, f"{field_path}.time")
     values.setdefault("max", row["min"])
     for name in ("id", "min", "max", "priority", "user"):

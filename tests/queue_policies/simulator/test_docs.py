@@ -14,7 +14,7 @@ from queue_policies.simulator import listing
 from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.metrics import measure
 from queue_policies.simulator.selection import choices, policy_named
-from queue_policies.simulator.workloads import catalogue, document
+from queue_policies.simulator.workloads import catalogue, document, node_document
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "docs/scheduling.md").read_text()
@@ -38,7 +38,7 @@ def test_every_policy_is_there_with_its_settings(policy: object) -> None:
 def test_every_workload_is_there_with_its_settings(name: str) -> None:
     row = _row(name)
     for setting, default in catalogue.settings(name).items():
-        shown = str(default).lower() if isinstance(default, bool) else f"{default:g}"
+        shown = f"{default:g}" if isinstance(default, float) else plugins.shown(default)
         assert f"`{setting}` ({shown})" in row
 
 
@@ -89,4 +89,4 @@ def test_its_workload_in_json_is_one() -> None:
         assert f"`{name}`" in TEXT
     section = TEXT.partition("A document in JSON")[2].partition("Faults can be")[0]
     fields = {word for line in section.splitlines() for word in re.findall(r"`(\w+)`", line)}
-    assert fields >= set(workload.jobs[0]._fields)
+    assert fields >= {*workload.jobs[0]._fields, *node_document.OF_A_JOB} - {"shape"}

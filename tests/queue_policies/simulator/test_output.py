@@ -56,8 +56,9 @@ def test_a_row_has_what_the_job_asked_for(kit: Any, tmp_path: Path) -> None:
     runs = experiment.run(Experiment("", ("moldable",), workload=kit.workload(*jobs)))
     listing.write_csv(str(tmp_path / "out.csv"), runs)
     head, *rows = ((tmp_path / "out.csv").read_text()).splitlines()
-    assert head.endswith(",preemptions,idle,min,max,malleable,limit")
-    assert [row.split(",")[-4:] for row in rows] == [["4", "4", "False", "60.0"], ["1", "8", "True", "inf"]]
+    assert head.endswith(",preemptions,idle,min,max,malleable,limit,cores")
+    asked = [["4", "4", "False", "60.0", ""], ["1", "8", "True", "inf", ""]]
+    assert [row.split(",")[-5:] for row in rows] == asked
 
 
 def test_parquet_has_the_same_rows(runs: list[SimulationRun], tmp_path: Path) -> None:

@@ -1,0 +1,182 @@
+"""The fit of the model of contention: what it gets are three rows of experiment 2, and run times.
+
+It reads NONE.json, CM.json, CM_S.json and experiment-1.json of a directory, and nothing else. Where tasks go
+at random (CM_S) the means over seeds are compared, and so is how far the runs of STREAM and MiniFE lie apart:
+the means alone leave open where the knee is, and how steeply it goes on from there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import TYPE_CHECKING, NamedTuple
+
+from least_squares import Minimum, minimize
+
+from queue_policies import plugins
+from queue_policies.simulator.domain_contention import KindOfJob
+from queue_policies.simulator.loop import simulate
+from queue_policies.simulator.workloads import scanflow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from queue_policies.simulator.outcome import RunOutcome
+
+PUBLISHED = Path(__file__).with_name("granularity")
+SPREAD = ("STREAM", "MiniFE")
+"""The kinds of which the deviation counts."""
+WIDTHS = {"response": 0.05, "makespan": 0.05, "FFT": 0.1, "deviation": 0.25}
+"""How far off each figure may be; of run times else 0.06."""
+STARTS = (
+    (25.2, 125.9, 353.0, 400.0, 0.511, 2.58, 0.172, 1.287, 1.503, 1.700),
+    (154.0, 65.6, 568.0, 238.0, 0.626, 5.83, 0.333, 1.425, 1.502, 1.725),
+    (116.0, 80.0, 439.0, 403.0, 0.480, 5.07, 0.281, 1.464, 1.501, 1.697),
+)
+"""Where searches begin: the ends of the best of sixty searches from random places, on the same rows."""
+SEEDS = 24
+
+
+class Figures(NamedTuple):
+    """The figures of a row, in seconds."""
+
+    runs: Mapping[str, float]
+    """The mean run time of each kind."""
+    makespan: float
+    response: float = math.nan
+    """The sum over the jobs from submission to end."""
+    deviations: Mapping[str, float] = {}
+    """The standard deviation of run times of some kinds."""
+
+    def metrics(self) -> dict[str, float]:
+        """Return all but the deviations by name."""
+        return {"makespan": self.makespan, "response": self.response, **self.runs}
+
+
+def published(name: str, directory: Path = PUBLISHED) -> Figures:
+    """Return the published row of this name."""
+    return Figures(**json.loads((directory / f"{name}.json").read_text()))
+
+
+def published_first(directory: Path = PUBLISHED) -> dict[str, Figures]:
+    """Return the published rows of experiment 1."""
+    rows = json.loads((directory / "experiment-1.json").read_text())
+    return {name: Figures(**row) for name, row in rows.items()}
+
+
+def figures(outcome: RunOutcome) -> Figures:
+    """Return the row of an outcome. A job runs once it is up: the start is no part of its run time."""
+    runs: dict[str, list[float]] = {}
+    for job in outcome.jobs:
+        runs.setdefault(job.kind, []).append(job.ended - job.started - job.idle)
+    return Figures(
+        {kind: fmean(each) for kind, each in runs.items()},
+        outcome.last_end - outcome.begin,
+        sum(job.turnaround for job in outcome.jobs),
+        {kind: pstdev(each) for kind, each in runs.items()},
+    )
+
+
+def mean(rows: Sequence[Figures]) -> Figures:
+    """Return the means of the figures of several rows of the same kinds."""
+    return Figures(
+        {kind: fmean(row.runs[kind] for row in rows) for kind in rows[0].runs},
+        fmean(row.makespan for row in rows),
+        fmean(row.response for row in rows),
+        {kind: fmean(row.deviations[kind] for row in rows) for kind in rows[0].deviations},
+    )
+
+
+def simulated(
+    variant: scanflow.Variant,
+    constants: scanflow.Constants,
+    seeds: Sequence[int] = (0,),
+    arrivals: Sequence[tuple[str, float]] = scanflow.EXPERIMENT_2,
+) -> list[Figures]:
+    """Return the row of each seed."""
+    policy = plugins.load("backfill")
+    return [
+        figures(simulate(scanflow.workload(arrivals, variant, constants, seed), policy)) for seed in seeds
+    ]
+
+
+class Fit(NamedTuple):
+    """The rows of a fit, and what follows from them at once."""
+
+    rows: Mapping[str, Figures]
+    dgemm: float
+    """The run time of experiment 1 at 16 tasks a worker."""
+    by_worker: tuple[tuple[int, float], ...]
+    """f: the run times there at 1, 4 and 16 tasks a worker, over the last of them."""
+    seeds: int
+
+    def constants(self, at: Sequence[float]) -> scanflow.Constants:
+        """Return the model at these logarithms of the parameters."""
+        stream_c, stream_m, minife_c, minife_m, demand, knee, slope, memory, dgemm, ring = map(math.exp, at)
+        alone = self.rows["CM"].runs
+        return scanflow.Constants(
+            {
+                "DGEMM": KindOfJob(self.dgemm, by_worker=self.by_worker, unpinned=dgemm),
+                "STREAM": KindOfJob(stream_c, stream_m, 1.0),
+                "MiniFE": KindOfJob(minife_c, minife_m, demand),
+                "RR": KindOfJob(alone["RR"], unpinned=ring),
+                "FFT": KindOfJob(alone["FFT"]),
+            },
+            knee,
+            slope,
+            memory,
+        )
+
+    def residuals(self, at: Sequence[float]) -> list[float]:
+        """Return how far off each figure is, in widths."""
+        constants, found = self.constants(at), []
+        for name, wanted in self.rows.items():
+            variant = scanflow.VARIANTS[name]
+            seeds = range(self.seeds) if variant.placement == "random" else (0,)
+            row = mean(simulated(variant, constants, seeds))
+            had = row.metrics()
+            found += [
+                (had[key] / value - 1) / WIDTHS.get(key, 0.06) for key, value in wanted.metrics().items()
+            ]
+            if variant.placement == "random":
+                found += [
+                    (row.deviations[kind] / wanted.deviations[kind] - 1) / WIDTHS["deviation"]
+                    for kind in SPREAD
+                ]
+        return found
+
+
+def fit(
+    directory: Path = PUBLISHED,
+    seeds: int = SEEDS,
+    steps: int = 12,
+    starts: Sequence[Sequence[float]] = STARTS,
+) -> scanflow.Constants:
+    """Return the constants of the model, from the four files of the directory."""
+    runs = {name: row.runs["DGEMM"] for name, row in published_first(directory).items()}
+    by_worker = (
+        (1, fmean((runs["CM_G"], runs["CM_G_TG"])) / runs["CM"]),
+        (4, fmean((runs["CM_S"], runs["CM_S_TG"])) / runs["CM"]),
+        (16, 1.0),
+    )
+    rows = {name: published(name, directory) for name in ("NONE", "CM", "CM_S")}
+    what = Fit(rows, runs["CM"], by_worker, seeds)
+    found: list[Minimum] = [
+        minimize(what.residuals, [math.log(value) for value in start], steps) for start in starts
+    ]
+    return what.constants(min(found, key=lambda each: each.cost).at)
+
+
+def with_communication(constants: scanflow.Constants, directory: Path = PUBLISHED) -> scanflow.Constants:
+    """Return the same with the times of RR and FFT over several nodes: those of native Volcano."""
+    row = published("VOLCANO", directory)
+    kinds = dict(constants.kinds)
+    for kind in ("RR", "FFT"):
+        kinds[kind] = _scattered(kinds[kind], row.runs[kind])
+    return scanflow.Constants(kinds, constants.knee, constants.slope, constants.unpinned)
+
+
+def _scattered(kind: KindOfJob, seconds: float) -> KindOfJob:
+    return KindOfJob(kind.compute, kind.memory, kind.demand, kind.by_worker, kind.unpinned, seconds)
