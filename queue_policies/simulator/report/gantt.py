@@ -1,14 +1,21 @@
-"""A Gantt chart: which job held which units when. The simulation only counts units; this assigns them."""
+"""A Gantt chart: which job held which units when.
+
+On nodes these are the cores that the placement chose, a node's above those of the node before it, and its
+domains one above the other. Where the simulation only counts units, this assigns them.
+"""
 
 from __future__ import annotations
 
 import heapq
-from itertools import groupby
-from typing import TYPE_CHECKING
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from queue_policies.nodes.slots import ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from queue_policies.nodes.records import Allocation
     from queue_policies.simulator.outcome import JobOutcome, RunOutcome
 
 Rectangle = tuple[float, float, int, int, int]
@@ -16,7 +23,9 @@ Rectangle = tuple[float, float, int, int, int]
 
 
 def rectangles(outcome: RunOutcome, most: int) -> list[Rectangle]:
-    """Return the first `most` jobs as rectangles. Low units are filled first, as by our schedulers."""
+    """Return the first `most` jobs as rectangles. Low units are filled first, where they are only counted."""
+    if outcome.nodes:
+        return list(_on_nodes(outcome, most))
     jobs = outcome.jobs[:most]
     free = list(range(outcome.total))
     units: list[list[int]] = [[] for _ in jobs]
@@ -34,6 +43,45 @@ def rectangles(outcome: RunOutcome, most: int) -> list[Rectangle]:
             mine.append(heapq.heappop(free))
         mine.sort()
     return found
+
+
+class Lane(NamedTuple):
+    """What a node's domain has of the units of the chart."""
+
+    host: str
+    number: int
+    """Of the domain on its node."""
+    first: int
+    cores: tuple[int, ...]
+    """Their ids, in the order of the units."""
+
+
+def lanes(outcome: RunOutcome) -> list[Lane]:
+    """Return the domains of all nodes from the lowest unit on; none where units are only counted."""
+    found: list[Lane] = []
+    first = 0
+    for node in outcome.nodes:
+        for number, domain in enumerate(node.domains or (node.cores,)):
+            found.append(Lane(node.host, number, first, tuple(ids(domain))))
+            first += domain.bit_count()
+    return found
+
+
+def _on_nodes(outcome: RunOutcome, most: int) -> Iterator[Rectangle]:
+    units: list[dict[int, int]] = [{} for _ in outcome.nodes]
+    hosts = {node.host: node.rank for node in outcome.nodes}
+    for lane in lanes(outcome):
+        units[hosts[lane.host]].update(zip(lane.cores, range(lane.first, outcome.total), strict=False))
+    for index, allocations in enumerate(outcome.allocations[:most]):
+        for (begin, allocation), (end, _) in pairwise(allocations):
+            if end > begin:
+                mine = sorted(_units(allocation, units))
+                yield from ((begin, end, first, number, index) for first, number in _runs(mine))
+
+
+def _units(allocation: Allocation, units: Sequence[dict[int, int]]) -> Iterator[int]:
+    for rank, (cores, _) in allocation.items():
+        yield from (units[rank][core] for core in ids(cores))
 
 
 def _changes(jobs: Sequence[JobOutcome]) -> Iterator[tuple[float, int, int, int]]:

@@ -13,7 +13,7 @@ from queue_policies.simulator.experiment import means
 from queue_policies.simulator.report import series, tables
 from queue_policies.simulator.report.axis import Axis, Unit, time_unit
 from queue_policies.simulator.report.drawing import curves, key, scatter
-from queue_policies.simulator.report.gantt import rectangles
+from queue_policies.simulator.report.gantt import lanes, rectangles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,6 +176,7 @@ def _drawn(run: SimulationRun) -> dict[str, object]:
         "unit": outcome.unit,
         "begin": begin,
         "end": end,
+        "lanes": [[lane.host, lane.number, lane.first, len(lane.cores)] for lane in lanes(outcome)],
         "left_out": len(outcome.jobs) - len(jobs),
         "kinds": kinds,
         "jobs": [

@@ -16,6 +16,7 @@ from queue_policies.simulator.listing import cores_of
 from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.metrics import measure
 from queue_policies.simulator.on_nodes import Nodes, on_nodes
+from queue_policies.simulator.report.gantt import lanes, rectangles
 from queue_policies.simulator.workloads import catalogue, document
 
 DOCUMENT: dict[str, Any] = {
@@ -144,3 +145,21 @@ def test_every_variant_of_the_paper_runs(variant: str) -> None:
 def test_an_unknown_variant_is_named() -> None:
     with pytest.raises(WorkloadError, match="setting 'variant=cm_tg'; did you mean 'CM_G'"):
         catalogue.load("scanflow:variant=cm_tg")
+
+
+def test_the_chart_has_a_lane_a_domain_and_jobs_where_they_ran(kit: Any) -> None:
+    """Job 2 gets what job 1 leaves: the last core of the first node, and one of the second."""
+    workload = on_nodes(kit.workload(kit.rigid(1, 3, 5.0), kit.rigid(2, 2, 4.0)), Nodes(2, 2, 2), LowRank())
+    outcome = simulate(workload, plugins.load("fcfs"))
+    assert [(lane.host, lane.number, lane.first, len(lane.cores)) for lane in lanes(outcome)] == [
+        ("node0", 0, 0, 2),
+        ("node0", 1, 2, 2),
+        ("node1", 0, 4, 2),
+        ("node1", 1, 6, 2),
+    ]
+    assert rectangles(outcome, 9) == [(0.0, 5.0, 0, 3, 0), (0.0, 4.0, 3, 2, 1)]
+    assert rectangles(outcome, 1) == [(0.0, 5.0, 0, 3, 0)]
+
+
+def test_counted_units_have_no_lanes(kit: Any) -> None:
+    assert lanes(simulate(kit.workload(kit.rigid(1, 3, 5.0)), plugins.load("fcfs"))) == []
