@@ -124,6 +124,8 @@ class NodeCluster:
         """Return how many task workers a job that has its cores is made of."""
         if job not in self._workers:
             request = self.request(job, self.held[job])
+            if request.shape is not None and request.shape.workers:
+                return min(request.shape.workers, request.size)
             workers = self.pool.workers_of(request, self.pool.allocation(job))
             self._workers[job] = sum(map(len, workers.values()))
         return self._workers[job]

@@ -103,16 +103,17 @@ class Constants:
 
 FITTED = Constants(
     {
-        "DGEMM": KindOfJob(1180.0, by_worker=((1, 0.8555), (4, 0.9619), (16, 1.0)), unpinned=1.503),
-        "STREAM": KindOfJob(72.1, 115.2, 1.0),
-        "MiniFE": KindOfJob(584.8, 303.2, 0.604),
-        "RR": KindOfJob(432.0, unpinned=1.7),
-        "FFT": KindOfJob(236.3),
+        "DGEMM": KindOfJob(1180.5, by_worker=((1, 0.85485), (4, 0.96129), (16, 1.0)), unpinned=1.4992),
+        "STREAM": KindOfJob(107.6, 84.4, 1.0),
+        "MiniFE": KindOfJob(467.5, 406.8, 0.4555),
+        "RR": KindOfJob(432.0, unpinned=1.6959, scattered=121300.0),
+        "FFT": KindOfJob(236.3, scattered=5427.2),
     },
-    knee=5.884,
-    slope=0.218,
-    unpinned=1.487,
+    knee=4.935,
+    slope=0.275,
+    unpinned=1.4151,
 )
+"""`scattered` is the run time of native Volcano."""
 
 
 def workload(
