@@ -36,7 +36,7 @@ PANELS = {
     "Jobs": ("submit", "jobs", "attach", "wait", "urgency", "update", "resize", "cancel"),
     "Servers": ("serve", "burst", "login", "logout", "tokens", "users", "quotas"),
     "Documents": ("init", "validate", "explain", "render"),
-    "Simulation": ("policies", "simulate"),
+    "Simulation": ("policies", "placements", "simulate"),
     "Administration": ("crd", "operator", "metrics-adapter", "rest-api", "burst-service"),
     "This program": ("version", "completion", "help"),
 }

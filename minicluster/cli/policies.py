@@ -25,7 +25,7 @@ def policies(
     minicluster policies priority-elastic --output json
     """
     from queue_policies import plugins
-    from queue_policies.simulator.selection import choices, row
+    from queue_policies.simulator.selection import choices, row, table
 
     registry = plugins.registry()
     for name in names or ():
@@ -36,15 +36,4 @@ def policies(
     if output == "json":
         show([row(each) for each in chosen], (), output)
         return
-    rows: list[dict[str, object]] = []
-    for each in chosen:
-        rows.append({"policy": each.name, "default": "", "description": each.description})
-        rows += [
-            {
-                "policy": f"  {setting.name}",
-                "default": plugins.shown(setting.default),
-                "description": setting.description,
-            }
-            for setting in each.settings
-        ]
-    show(rows, ("policy", "default", "description"), output)
+    show(table("policy", chosen), ("policy", "default", "description"), output)

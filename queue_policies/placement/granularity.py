@@ -73,5 +73,5 @@ def fewest(tasks: int, nodes: Sequence[int]) -> int:
 
 def _missing(tasks: int, nodes: Sequence[int]) -> str:
     if tasks < 1:
-        return "a job has at least one task"
-    return "none of them has room for a task" if nodes else "no node is on offer to the job"
+        return "there are none"
+    return "none has room for one" if nodes else "no node is on offer"

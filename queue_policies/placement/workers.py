@@ -131,9 +131,17 @@ def _chosen(
         kind is ProfileKind.MEMORY and granularity == divisions.PREDICTED
     )
     parts = [part for part in rank.parts(request.cores) if part] if by_domain else []
-    if request.exclusive or (request.nodes and sum(parts) != rank.slots):
-        return distribute(rank.slots, min(len(parts) or 1, rank.slots))
-    return parts if sum(parts) == rank.slots else [rank.slots]
+    return _filled(parts, rank.slots) if sum(parts) >= rank.slots else [rank.slots]
+
+
+def _filled(parts: Sequence[int], slots: int) -> list[int]:
+    """Return the slots of a worker in each domain, of which the first ones are filled."""
+    found, left = [], slots
+    for part in parts:
+        if left:
+            found.append(min(part, left))
+            left -= found[-1]
+    return found
 
 
 def _cores_of(rank: _Rank, sizes: Sequence[int], each: int, affinity: Affinity) -> list[int]:

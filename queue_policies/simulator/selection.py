@@ -13,7 +13,7 @@ from queue_policies.settings import TRUTHS
 from queue_policies.simulator import policy_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from queue_policies.placement.protocol import Placement
     from queue_policies.policy import Policy
@@ -31,7 +31,7 @@ class Setting(NamedTuple):
 
 
 class PolicyDescription(NamedTuple):
-    """A policy to choose."""
+    """A policy or a placement to choose."""
 
     name: str
     description: str
@@ -89,7 +89,12 @@ def _values(
 
 def choices(policies: Mapping[str, type[Policy]]) -> Iterator[PolicyDescription]:
     """Yield descriptions of these policies, by name."""
-    for name, kind in sorted(policies.items()):
+    return described(policies)
+
+
+def described(kinds: Mapping[str, type[Any]]) -> Iterator[PolicyDescription]:
+    """Yield descriptions of these policies or placements, by name."""
+    for name, kind in sorted(kinds.items()):
         yield PolicyDescription(name, (kind.__doc__ or "").strip().split("\n")[0], tuple(_settings(kind)))
 
 
@@ -98,9 +103,25 @@ def row(policy: PolicyDescription) -> dict[str, Any]:
     return policy._asdict() | {"settings": [setting._asdict() for setting in policy.settings]}
 
 
-def _settings(kind: type[Policy | Placement] | None) -> Iterator[Setting]:
+def table(column: str, described: Iterable[PolicyDescription]) -> list[dict[str, object]]:
+    """Return the rows of a table of policies or placements, whose first column has this name."""
+    rows: list[dict[str, object]] = []
+    for each in described:
+        rows.append({column: each.name, "default": "", "description": each.description})
+        rows += [
+            {
+                column: f"  {setting.name}",
+                "default": plugins.shown(setting.default),
+                "description": setting.description,
+            }
+            for setting in each.settings
+        ]
+    return rows
+
+
+def _settings(kind: type[Any] | None) -> Iterator[Setting]:
     if kind is not None:
-        for each in dataclasses.fields(kind):  # type: ignore[arg-type]
+        for each in dataclasses.fields(kind):
             made = each.default_factory
             default = each.default if made is dataclasses.MISSING else made()
             yield Setting(each.name, default, str(each.metadata.get("doc", "")))
