@@ -27,8 +27,8 @@ from tests.queue_policies.placement.clusters import paper_cluster, request
         pytest.param("task-group", request(40, "network"), "rank[0-1]/core[0-19]", id="as few nodes"),
         pytest.param("task-group", request(16), "rank0/core[0-15]", id="a group without a profile"),
         pytest.param("task-group", request(2, "io"), "rank[0-1]/core0", id="io, one a node"),
-        pytest.param("balanced", request(16, "network"), "rank0/core[0-15]", id="one domain"),
-        pytest.param("balanced", request(20, "network"), "rank0/core[0-19]", id="one node"),
+        pytest.param("balanced", request(16, "network"), "rank0/core[0-7,16-23]", id="one node"),
+        pytest.param("balanced", request(17, "cpu"), "rank0/core[0-8,16-23]", id="cpu, one node"),
         pytest.param("balanced", request(40, "network"), "rank[0-1]/core[0-19]", id="balanced, few nodes"),
         pytest.param("balanced", request(2, "io"), "rank[0-1]/core0", id="balanced, io"),
         pytest.param("balanced", request(2, nodes=2), "rank[0-1]/core[0-1]", id="balanced, nodes"),
@@ -38,6 +38,39 @@ def test_the_first_job_goes_there(placement: str, asked: object, expected: str) 
     allocation = paper_cluster(placement).alloc(1, asked)  # type: ignore[arg-type] # a request of nodes
     assert allocation is not None
     assert summary(allocation) == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "asked", "expected"),
+    [
+        ({"network": "domain"}, request(16, "network"), "rank0/core[0-15]"),
+        ({"network": "domain"}, request(20, "network"), "rank0/core[0-19]"),
+        ({"affinity": "required"}, request(16, "network"), "rank0/core[0-15]"),
+        ({"cores": "emptiest"}, request(16, "cpu"), "rank[0-3]/core[0-1,16-17]"),
+        ({"cores": "fullest"}, request(16, "cpu"), "rank0/core[0-15]"),
+    ],
+)
+def test_balanced_goes_elsewhere_by_its_settings(
+    settings: dict[str, str], asked: object, expected: str
+) -> None:
+    allocation = paper_cluster("balanced", **settings).alloc(1, asked)  # type: ignore[arg-type]
+    assert allocation is not None
+    assert summary(allocation) == expected
+
+
+def test_balanced_takes_the_fullest_node_for_messages_and_the_emptiest_for_cpu() -> None:
+    cluster = paper_cluster("balanced")
+    for job, kind in enumerate(("network", "cpu", "network", "cpu")):
+        assert cluster.alloc(job, request(8, kind)) is not None
+    assert [set(cluster.allocation(job)) for job in range(4)] == [{0}, {1}, {0}, {2}]
+
+
+def test_balanced_divides_a_job_that_no_node_has_room_for() -> None:
+    cluster = paper_cluster("balanced")
+    assert cluster.alloc(1, request(100, "memory")) is not None
+    allocation = cluster.alloc(2, request(20, "cpu"))
+    assert allocation is not None
+    assert len(allocation) == 4
 
 
 def test_pack_keeps_whole_nodes_for_others() -> None:
