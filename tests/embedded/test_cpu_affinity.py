@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,18 @@ def seen(instance: Instance, *arguments: str) -> dict[int, str]:
     found = re.findall(r"^(\d+): Cpus_allowed_list:\s+(\S+)$", done.stdout, re.MULTILINE)
     assert done.returncode == 0, done.stderr
     return {int(task): cpus for task, cpus in found}
+
+
+@contextmanager
+def blocked(instance: Instance) -> Iterator[None]:
+    """A job has the first core meanwhile."""
+    job = instance.flux("submit", "-n1", "sleep", "60").stdout.strip()
+    try:
+        instance.flux("job", "wait-event", job, "start")
+        yield
+    finally:
+        instance.flux("cancel", job)
+        instance.flux("job", "wait-event", job, "clean")
 
 
 @pytest.fixture(scope="module")
@@ -113,13 +126,15 @@ def test_a_map_that_is_none_fails_the_job(whole: Instance, mapped: str, message:
 
 def test_two_jobs_have_no_cpu_in_common(whole: Instance) -> None:
     """While one runs, the other gets the other core."""
-    first = whole.flux("submit", "-n1", "sleep", "60").stdout.strip()
-    try:
-        whole.flux("job", "wait-event", first, "start")
+    with blocked(whole):
         assert seen(whole, "-n1") == {0: str(CPUS[1])}
-    finally:
-        whole.flux("cancel", first)
-        whole.flux("job", "wait-event", first, "clean")
+
+
+def test_an_instance_within_has_the_cpus_of_its_job(whole: Instance) -> None:
+    """Core 1 is the only core of its R, and its only CPU."""
+    with blocked(whole):
+        done = whole.flux("alloc", "-n1", "flux", "run", "-n1", *SHOW)
+    assert done.stdout == f"Cpus_allowed_list:\t{CPUS[1]}\n"
 
 
 def test_brokers_with_the_same_cpus_divide_them(make_instance: Callable[..., Instance]) -> None:

@@ -48,8 +48,20 @@ def launch(**changes: object) -> RankLaunch:
     ("changes", "cpus"),
     [
         pytest.param({}, [ALL] * 3, id="the job's cores"),
-        pytest.param({"affinity": "off"}, [], id="CPUs that are not the broker's own"),
-        pytest.param({"affinity": "off", "options": {"cpu-affinity": "on"}}, [ALL] * 3, id="on request"),
+        pytest.param({"affinity": "off"}, [], id="tasks that float"),
+        pytest.param({"affinity": "off", "options": {"cpu-affinity": "verbose"}}, [], id="verbose alone"),
+        pytest.param({"affinity": "shared"}, [], id="CPUs that are not the broker's own"),
+        pytest.param({"affinity": "shared", "options": {"cpu-affinity": "on"}}, [ALL] * 3, id="on request"),
+        pytest.param(
+            {"affinity": "shared", "options": {"cpu-affinity": "verbose"}},
+            [ALL] * 3,
+            id="on a verbose request",
+        ),
+        pytest.param(
+            {"affinity": "workers", "workers": WORKERS, "options": {"cpu-affinity": "verbose"}},
+            [{8, 9}, {8, 9}, {10, 11}],
+            id="verbose workers",
+        ),
         pytest.param({"options": {"cpu-affinity": "off"}}, [], id="off"),
         pytest.param({"options": {"cpu-affinity": "per-task"}}, [{8}, {9}, {10, 11}], id="per-task"),
         pytest.param({"options": {"cpu-affinity": "map:1;0x6"}}, [{1}, {1, 2}, {1}], id="map"),

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 OPTION = "cpu-affinity"
 BY_WORKERS = "workers"
 """The default of a job with workers: each task has its worker's CPUs. It is no word of Flux's."""
+SHARED = "shared"
+"""The default on CPUs that are not the broker's own: tasks are bound where the option asks for it."""
 
 
 class CpuBinding(NamedTuple):
@@ -44,8 +46,10 @@ def binding_of(launch: RankLaunch) -> CpuBinding:
         messages.append((WARNING, f"{OPTION}: {OPTION}: invalid option: on"))
         given = "on"
     shows, dry_run, mode = _prefixed(given or "")
-    mode = mode or ("on" if shows else launch.affinity)
-    if mode == "off":
+    mode = mode or launch.affinity
+    if mode == SHARED and shows:
+        mode = BY_WORKERS if launch.workers else "on"
+    if mode in {"off", SHARED}:
         return CpuBinding({}, messages)
     if not launch.cpus:
         if given:

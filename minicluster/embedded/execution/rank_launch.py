@@ -65,7 +65,7 @@ class RankLaunch:
     cpus: tuple[int, ...] = ()
     """The CPU of each of `cores`, by the kernel's numbers; (): it is not known, or there are too few."""
     affinity: str = "off"
-    """What holds without the shell option `cpu-affinity`: `on`, `off`, or `cpu_binding.BY_WORKERS`."""
+    """What holds without the shell option `cpu-affinity`: one of its words, or of `cpu_binding`'s."""
     workers: tuple[RankWorker, ...] = ()
     """The task workers; (): the job has none."""
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from broker_config.formats.idset import ids_of
-from minicluster.embedded.execution.cpu_binding import BY_WORKERS
+from minicluster.embedded.execution.cpu_binding import BY_WORKERS, SHARED
 from minicluster.embedded.execution.rank_launch import RankWorker
 from queue_policies.placement.distribution import distribute
 
@@ -60,9 +60,9 @@ def with_cpus(rank_launch: RankLaunch, launch: Launch, cpus: RankCpus) -> RankLa
     """Return what a rank is to start, with the CPUs of its cores, and with what holds for them by default."""
     if not cpus.by_core:  # the workers of a malleable job are for its CPUs alone
         return rank_launch if launch.credentials is None else replace(rank_launch, workers=())
-    default = BY_WORKERS if rank_launch.workers else "on"
+    default = SHARED if cpus.why_not_own else BY_WORKERS if rank_launch.workers else "on"
     return replace(
         rank_launch,
         cpus=tuple(cpus.by_core[core] for core in rank_launch.cores),
-        affinity="off" if launch.floats or cpus.why_not_own else default,
+        affinity="off" if launch.floats else default,
     )
