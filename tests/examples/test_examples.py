@@ -155,6 +155,12 @@ def _elastic(machine: Machine, name: str, answer: str) -> None:
     assert shown.count("the urgent job ran") == 2  # once a node
 
 
+def placement(machine: Machine) -> None:
+    """Each worker has a broker of its own."""
+    shown = sorted(re.sub(r"^(ƒ\w+: )?\d: ", "", line) for line in _run(machine, "placement").splitlines())
+    assert shown == [f"worker {number} is task {number} of 2, on 2 brokers" for number in range(2)]
+
+
 def lammps_lj(machine: Machine) -> None:
     """LAMMPS ran over four brokers."""
     output = _lammps(machine, "lammps-lj")
@@ -193,6 +199,7 @@ CHECKS: dict[str, Callable[[Machine], None]] = {
     "bursting": bursting,
     "jacobi": jacobi,
     "queens": queens,
+    "placement": placement,
     "lammps-lj": lammps_lj,
     "lammps-reaxff": lammps_reaxff,
 }
