@@ -115,11 +115,12 @@ def test_status_shows_which_policy_decides(machine: Machine, tmp_path: Path) -> 
 
 
 def test_up_with_a_policy_resizes_jobs(embedded: Machine, tmp_path: Path) -> None:
-    """The document's own policy would not; status says which one decides."""
-    path = document(tmp_path, spec={"interactive": True}, resources={"limits": {"cpu": "2"}})
+    """The document's own policy would not; its placement stays, and status says which ones decide."""
+    spec = {"interactive": True, "flux": {"scheduler": {"placement": "pack", "affinity": "best-effort"}}}
+    path = document(tmp_path, spec=spec, resources={"limits": {"cpu": "2"}})
     assert embedded.up(path, "--policy", "priority-elastic:gap=0").returncode == 0
     (status,) = embedded.rows("status", "mc")
-    assert status["queue_policy"] == "minicluster/priority-elastic"
+    assert status["queue_policy"] == "minicluster/priority-elastic, placement pack:affinity=best-effort"
     elastic = [f"--setattr=user.elastic.{each}" for each in ("min=1", "max=4", "malleable=true")]
     words = [*elastic, f"--env=PYTHONPATH={ROOT}", sys.executable, str(APP), str(tmp_path)]
     shell = ("shell", "mc", "--", "flux")
