@@ -64,7 +64,9 @@ class _Draws:
     """Numbers from a keyed hash."""
 
     def __init__(self, seed: int, ask: PlacementAsk, free: Sequence[tuple[int, int, int]]) -> None:
-        self._key = blake2b(repr((seed, tuple(ask), free)).encode()).digest()
+        asked = ask.request  # each engine has a record of its own for the same request
+        request = (asked.nodes, asked.slots, asked.cores, asked.gpus, asked.exclusive, asked.constraint)
+        self._key = blake2b(repr((seed, request, tuple(ask[1:]), free)).encode()).digest()
         self._count = 0
 
     def below(self, limit: int) -> int:
