@@ -25,7 +25,7 @@ from queue_policies.placement.give_back import preferred
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from broker_config.formats.jobspec import RequestedResources
     from minicluster.embedded.jobs.allocations import Allocations
@@ -58,6 +58,13 @@ class MalleableContext:
     def show(self, job: ActiveJob, workers: int, **what: Any) -> None:
         """Show in listings how many workers the job has, and what of its latest order is known."""
         self.log.annotate(job, {"user": {"workers": workers, **what}})
+
+    def preferred(self, slots: Mapping[int, Slot], count: int) -> Sequence[int]:
+        """Return which of these workers best leave, the best first, where a placement chooses cores."""
+        pool = self.parts.scheduler.pool
+        if pool.placement is None:
+            return ()
+        return preferred(slots, count, FIRST + 1, pool.nodes, pool.rank_resources)
 
     def request(self, job: ActiveJob) -> RequestedResources:
         """Return the job's request at its current size."""
@@ -93,20 +100,13 @@ class MalleableProgram:
         """
         session, self._orders.on_end = self.session, on_end
         if isinstance(order, ShrinkOrder):
-            prefer = self._preferred(order.workers)
+            members = {task: self._orders.slots[task] for task in session.workers}
+            prefer = self._around.preferred(members, order.workers)
             self._send(-order.workers, lambda now: session.shrink(order.workers, now, prefer))
             return
         reserved = self._orders.reserved = slots_of(order.more, self._around.request(self._job))
         hosts = [self._around.allocations.host(slot) for slot in reserved]
         self._send(len(hosts), lambda now: session.grow(hosts, now))
-
-    def _preferred(self, count: int) -> Sequence[int]:
-        """Return the workers that best leave, where a placement chooses nodes and cores."""
-        pool = self._parts.scheduler.pool
-        if pool.placement is None:
-            return ()
-        slots = {task: self._orders.slots[task] for task in self.session.workers}
-        return preferred(slots, count, FIRST + 1, pool.nodes, pool.rank_resources)
 
     def _send(self, change: int, send: Callable[[float], Step]) -> None:
         size = self.session.size + change
