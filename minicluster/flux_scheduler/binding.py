@@ -1,7 +1,13 @@
 """What job shells are to do about the cores of tasks, as R has it.
 
 Flux's shells bind tasks by the option `cpu-affinity`, which is given at submission, before anybody knows
-which cores a job gets. So R has the option's value for each rank, and placement.lua sets it.
+which cores a job gets. So R has a table for each rank, from which placement.lua makes the option's value:
+
+    {"first": 4, "tasks": [2, 2], "cpus": ["0-1", "2-3"]}
+
+`first` is the number that the rank's first worker has in the job, `tasks` has their numbers of tasks. Without
+`cpus` the node's are not known, or its one worker has all of the job's cores there. With `floats` tasks are
+bound to nothing.
 """
 
 from __future__ import annotations
@@ -10,55 +16,55 @@ from typing import TYPE_CHECKING, Any
 
 from broker_config.formats import idset
 from minicluster.flux_scheduler.topology import cpus_of
+from queue_policies.placement.records import Affinity, ProfileKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from broker_config.formats.resource_set import R
     from minicluster.flux_scheduler.topology import Topology
+    from queue_policies.placement.records import TaskShape
     from queue_policies.placement.workers import TaskWorker
 
 KEY = "placement"
-"""In `attributes.user` of R: a table for each rank of the job."""
-OPTION = "cpu-affinity"
-"""In such a table: the shell option's value; absent: as the shell has it, all of the job's cores."""
-WORKERS = "workers"
-"""In such a table: the number of the worker of each task, in the order of tasks."""
-OFF, PER_TASK, MAP = "off", "per-task", "map:"
-"""Values of the option."""
+"""In `attributes.user` of R: the tables, by rank."""
+
+
+def floats(shape: TaskShape | None, of_instance: Affinity | None) -> bool:
+    """Return whether tasks are bound to no cores: by the affinity `none`, or by default, profile `io`."""
+    affinity = of_instance if shape is None or shape.affinity is None else shape.affinity
+    if affinity is None and shape is not None and shape.profile is not None:
+        return shape.profile.kind is ProfileKind.IO
+    return affinity is Affinity.NONE
+
+
+def floating(ranks: Iterable[int]) -> dict[str, Any]:
+    """Return the tables of a job whose tasks are bound to nothing, on these ranks."""
+    return {str(rank): {"floats": True} for rank in ranks}
 
 
 def bindings(
-    workers: Mapping[int, Sequence[TaskWorker]], topologies: Mapping[int, Topology], *, floats: bool = False
+    workers: Mapping[int, Sequence[TaskWorker]], topologies: Mapping[int, Topology]
 ) -> dict[str, Any]:
-    """Return the tables by rank, for a job with these task workers on each rank.
-
-    With `floats` tasks are bound to nothing.
-    """
+    """Return the tables of a job with these task workers on each rank."""
     found: dict[str, Any] = {}
     first = 0
     for rank, on_rank in sorted(workers.items()):
-        numbers = [first + number for number, each in enumerate(on_rank) for _ in range(each.tasks)]
-        value = OFF if floats else _value(on_rank, topologies.get(rank))
-        found[str(rank)] = {WORKERS: numbers, **({OPTION: value} if value else {})}
+        cpus = _cpus(on_rank, topologies.get(rank))
+        table = {"first": first, "tasks": [each.tasks for each in on_rank]}
+        found[str(rank)] = {**table, "cpus": cpus} if cpus else table
         first += len(on_rank)
     return found
 
 
-def _value(workers: Sequence[TaskWorker], topology: Topology | None) -> str:
-    """Return the option by which each task gets the CPUs of its worker's cores; empty: nothing does."""
-    if len(workers) == 1:
-        return ""
-    sets = [0 if topology is None else cpus_of(topology, each.cores) for each in workers]
-    if all(sets):
-        texts = [idset.encode_bits(cpus) for cpus in sets]
-        shown = (text for text, each in zip(texts, workers, strict=True) for _ in range(each.tasks))
-        return MAP + ";".join(shown)
-    return PER_TASK if all(each.tasks == 1 for each in workers) else ""
+def _cpus(workers: Sequence[TaskWorker], topology: Topology | None) -> list[str]:
+    """Return the CPUs of each worker; empty: they are not known, or there is one worker."""
+    if topology is None or len(workers) == 1:
+        return []
+    sets = [cpus_of(topology, each.cores) for each in workers]
+    return [idset.encode_bits(each) for each in sets] if all(sets) else []
 
 
 def with_bindings(resources: R, tables: Mapping[str, Any]) -> R:
-    """Return R with these tables."""
-    attributes = resources.get("attributes", {})
-    user = {**attributes.get("user", {}), KEY: dict(tables)}
-    return {**resources, "attributes": {**attributes, "user": user}}
+    """Return the R of a job without other attributes, with these tables."""
+    return {**resources, "attributes": {"user": {KEY: dict(tables)}}}

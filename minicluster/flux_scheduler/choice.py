@@ -1,23 +1,28 @@
-"""Which policy decides, and with which settings: by the module's arguments, else by broker.toml."""
+"""Which policy and placement decide, and with which settings: by broker.toml.
+
+The module's arguments name another policy.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from broker_config.formats import durations
-from broker_config.formats.errors import DurationError
+from broker_config.formats import durations, idset
+from broker_config.formats.errors import DurationError, IdsetError
 from minicluster.flux_scheduler.errors import WrongArgument
+from queue_policies.placement.records import Affinity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 DEFAULT = "fcfs"
-_POLICY, _SETTING = "policy=", "setting."
+DEFAULT_PLACEMENT = "low-rank"
+_POLICY, _SETTING, _OURS = "policy=", "setting.", "minicluster/"
 
 
 class Choice(NamedTuple):
-    """A policy's name and settings as they were given, not checked yet."""
+    """A name, and settings as they were given, not checked yet."""
 
     name: str
     settings: Mapping[str, Any]
@@ -32,7 +37,7 @@ def chosen(table: Any, arguments: Iterable[str]) -> Choice:
     for argument in arguments:
         key, equals, value = argument.partition("=")
         if argument.startswith(_POLICY):
-            name = value.removeprefix("minicluster/")
+            name = value.removeprefix(_OURS)
         elif key.startswith(_SETTING) and equals:
             settings[key.removeprefix(_SETTING)] = _value(value)
         else:
@@ -42,6 +47,42 @@ def chosen(table: Any, arguments: Iterable[str]) -> Choice:
         return Choice(name, settings)
     configured = _configured(table)
     return Choice(configured.name, {**configured.settings, **settings})
+
+
+def placement_chosen(table: Any) -> Choice | None:
+    """Return the placement of the table `[minicluster]`; None: it names none, nor an affinity.
+
+    The affinity is a setting of the placement. Raises WrongArgument.
+    """
+    table = table if isinstance(table, dict) else {}
+    name = _text(table, "placement", "a placement's name")
+    settings, affinity = _table(table, "placement-settings"), affinity_chosen(table)
+    if not (name or settings or affinity):
+        return None
+    given = {**settings, "affinity": affinity.value} if affinity else settings
+    return Choice(name.removeprefix(_OURS) or DEFAULT_PLACEMENT, given)
+
+
+def affinity_chosen(table: Any) -> Affinity | None:
+    """Return how tasks are bound by default; None: it is not said. Raises WrongArgument."""
+    right = ", ".join(each.value for each in Affinity)
+    given = _text(table if isinstance(table, dict) else {}, "affinity", right)
+    try:
+        return Affinity(given) if given else None
+    except ValueError:
+        raise WrongArgument(f"broker.toml, [minicluster] affinity = {given!r}: {right} are right") from None
+
+
+def domains_chosen(table: Any) -> tuple[int, ...]:
+    """Return the cores of each NUMA domain of every node, as bits; empty: nodes tell them.
+
+    Raises WrongArgument.
+    """
+    given = _text(table if isinstance(table, dict) else {}, "domains", "cores like 0-1;2-3")
+    try:
+        return tuple(idset.decode_bits(each) for each in given.split(";")) if given else ()
+    except IdsetError as error:
+        raise WrongArgument(f"broker.toml, [minicluster] domains = {given!r}: {error}") from None
 
 
 def order_timeout(table: Any) -> float:
@@ -64,12 +105,22 @@ def _configured(table: Any) -> Choice:
     table = {} if table is None else table
     if not isinstance(table, dict):
         raise WrongArgument("broker.toml, minicluster: a table would be right")
-    name, settings = table.get("queue-policy", DEFAULT), table.get("scheduler-settings", {})
-    if not isinstance(name, str):
-        raise WrongArgument(f"broker.toml, [minicluster] queue-policy = {name!r}: a policy's name is right")
-    if not isinstance(settings, dict):
-        raise WrongArgument("broker.toml, minicluster.scheduler-settings: a table would be right")
-    return Choice(name.removeprefix("minicluster/") or DEFAULT, settings)
+    name = _text(table, "queue-policy", "a policy's name")
+    return Choice(name.removeprefix(_OURS) or DEFAULT, _table(table, "scheduler-settings"))
+
+
+def _text(table: Mapping[str, Any], key: str, right: str) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str):
+        raise WrongArgument(f"broker.toml, [minicluster] {key} = {value!r}: {right} is right")
+    return value
+
+
+def _table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = table.get(key, {})
+    if not isinstance(value, dict):
+        raise WrongArgument(f"broker.toml, minicluster.{key}: a table would be right")
+    return value
 
 
 def _value(text: str) -> Any:

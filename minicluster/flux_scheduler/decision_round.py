@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from minicluster.flux_scheduler.defect_log import DefectLog
     from minicluster.flux_scheduler.malleable_side import MalleableSide
     from minicluster.flux_scheduler.open_requests import OpenRequests
-    from minicluster.flux_scheduler.resource_pool import RanksPool
+    from minicluster.flux_scheduler.placement_side import PlacementSide
     from minicluster.flux_scheduler.scheduling import Scheduling, StartedJob
 
 
@@ -26,16 +25,16 @@ class DecisionRound:
         self,
         handle: Any,
         scheduling: Callable[[], Scheduling],
-        resources: Callable[[], RanksPool],
         requests: OpenRequests,
         malleable: MalleableSide,
+        cores: PlacementSide,
         defects: DefectLog,
         schedule_decision: Callable[[], None],
     ) -> None:
         self._scheduling = scheduling
-        self._resources = resources
         self._requests = requests
         self._malleable = malleable
+        self._cores = cores
         self._defects = defects
         self._schedule_decision = schedule_decision
         self._waker = handle.timer_watcher_create(0.0, self._on_wake)
@@ -60,13 +59,10 @@ class DecisionRound:
 
     def _answer(self, started: StartedJob, now: float) -> None:
         """Answer the request of a job that starts."""
-        job, pool = started.job, self._resources()
+        job = started.job
         request = self._requests.take(job.id)
         try:
-            end = now + job.limit if job.limit < math.inf else pool.expiration
-            resources = pool.ranks.encode(
-                started.allocation, starttime=now, expiration=end, nslots=started.slots
-            )
+            resources = self._cores.resources_of(started, now)
             if job.elastic is not None and job.elastic.malleable:
                 resources = self._malleable.begin(started, resources)
             shown = {"resource_summary": summary(started.allocation), **replies.elastic_of(job)}

@@ -26,9 +26,10 @@ from minicluster.flux_scheduler.errors import WrongArgument
 from minicluster.flux_scheduler.job_allocations import running
 from minicluster.flux_scheduler.malleable_side import MalleableSide, owner_of
 from minicluster.flux_scheduler.open_requests import OpenRequests
+from minicluster.flux_scheduler.placement_side import PlacementSide
 from minicluster.flux_scheduler.resource_pool import RanksPool
 from minicluster.flux_scheduler.scheduling import Scheduling
-from queue_policies.errors import OrderRefused, PolicyError
+from queue_policies.errors import OrderRefused, PolicyError, TaskAttributeError
 from queue_policies.plugins import load
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
             config = handle.conf_get("minicluster")
             choice = chosen(config, self._pending_args)
             self._policy = load(choice.name, choice.settings, self.log.warning)
+            self._cores = PlacementSide(
+                handle, self.log, lambda: self.scheduling, lambda: self.resources, self._request_schedule
+            )
             limit = order_timeout(config)
         except (PolicyError, WrongArgument) as error:
             self.log.critical(f"cannot be loaded: {error}")
@@ -67,9 +71,9 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
         self._round = DecisionRound(
             handle,
             lambda: self.scheduling,
-            lambda: self.resources,
             self._queue,
             self._malleable,
+            self._cores,
             self._defects,
             self._request_schedule,
         )
@@ -79,7 +83,9 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
     def scheduling(self) -> Scheduling:
         """The pending and running jobs and the free resources, after the resource module's first message."""
         if self._scheduling is None:
-            self._scheduling = Scheduling(self._policy, self.resources.ranks, self._owner)
+            self._scheduling = Scheduling(
+                self._policy, self.resources.ranks, self._owner, self._cores.placement
+            )
             self.resources.allocated = self._scheduling.allocations.allocated
         return self._scheduling
 
@@ -93,6 +99,7 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
     def resource_update(self) -> None:
         """Follow ranks that went up or down, or left."""
         self.scheduling.allocations.follow_ranks()
+        self._cores.follow_ranks()
 
     def hello(self, jobid: int, priority: int, userid: int, t_submit: float, R: Any) -> None:  # noqa: N803 - its name there
         """Take over a job that runs already. Raises NoRoom if its ranks are gone; Flux ends it then."""
@@ -110,7 +117,7 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
         try:
             queued = self.scheduling.queued(jobid, priority, userid, t_submit, jobspec)
             wrong = self.scheduling.infeasible(jobspec)
-        except JobspecError as error:
+        except (JobspecError, TaskAttributeError) as error:
             wrong = str(error)
         except Exception as error:  # noqa: BLE001 - a user wrote the jobspec, and the module must stay
             wrong = f"jobspec cannot be read: {type(error).__name__}: {error}"
@@ -149,7 +156,7 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
         """Answer whether such a job can ever run here, before it is submitted."""
         try:
             wrong = self.scheduling.infeasible(jobspec)
-        except JobspecError as error:
+        except (JobspecError, TaskAttributeError) as error:
             self.handle.respond_error(msg, errno.EINVAL, str(error))
         except Exception as error:  # noqa: BLE001 - see alloc
             self.handle.respond_error(msg, errno.EINVAL, f"jobspec cannot be read: {error}")
@@ -166,7 +173,7 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
     def stats_get(self) -> dict[str, Any]:
         """Return the base class's statistics, and which policy decides."""
         own = {"policy": self._policy.name, "settings": self._settings, "defects": self._defects.count}
-        return {**super().stats_get(), **own}
+        return {**super().stats_get(), **own, **self._cores.stats()}
 
     @request_handler("pending")  # type: ignore[untyped-decorator]
     def _handle_pending(self, msg: Any) -> None:

@@ -10,25 +10,35 @@ from broker_config.formats.constraints import matches
 from broker_config.formats.jobid import f58
 from broker_config.formats.jobspec import RequestedResources
 from minicluster.flux_scheduler.errors import NoRoom
+from queue_policies.nodes.node_states import replace_node
 from queue_policies.nodes.pool import Pool
 from queue_policies.orders.resizing import Resizing
 from queue_policies.records import Change, Happened, RunningJob
 from queue_policies.running import RunningJobs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from broker_config.formats.resource_set import Allocation, R
     from minicluster.flux_scheduler.ranks import Ranks
+    from queue_policies.placement.protocol import Placement
+    from queue_policies.placement.records import TaskShape
     from queue_policies.queue import IndexedQueue
 
 
 class JobAllocations:
     """The pool and the running jobs. `changed` is called with each change for the policy."""
 
-    def __init__(self, ranks: Ranks, queue: IndexedQueue, changed: Callable[[Change], None]) -> None:
+    def __init__(
+        self,
+        ranks: Ranks,
+        queue: IndexedQueue,
+        changed: Callable[[Change], None],
+        placement: Placement | None = None,
+    ) -> None:
         self.ranks = ranks
-        self.pool = Pool(ranks.filled(), matches)
+        self._placement = placement
+        self.pool = Pool(ranks.filled(), matches, placement)
         self.running = RunningJobs()
         self.resizing = Resizing(self.pool, queue, self.running, changed)
         self.malleable: set[int] = set()
@@ -71,8 +81,9 @@ class JobAllocations:
 
     def _stiffen(self, job: int, allocation: Allocation) -> None:
         """Make the job rigid: it has lost some of its resources, and keeps the rest until it ends."""
-        request = asked_for(allocation)
-        self.running[job] = self.running[job]._replace(request=request, elastic=None, heeds=False)
+        before = self.running[job]
+        request = asked_for(allocation)._replace(shape=cast("RequestedResources", before.request).shape)
+        self.running[job] = before._replace(request=request, elastic=None, heeds=False)
         self.malleable.discard(job)
         self._changed(Happened.CLUSTER, job)
 
@@ -90,14 +101,34 @@ class JobAllocations:
             self.pool.mark(rank, up=rank in self.ranks.up)
         self._changed(Happened.CLUSTER)
 
+    def know_domains(self, domains: Mapping[int, tuple[int, ...]]) -> None:
+        """Set the NUMA domains of ranks that are here, by which requests are placed from now on."""
+        nodes = self.ranks.nodes
+        others = [rank for rank, found in domains.items() if nodes[rank].domains != found]
+        for rank in others:
+            nodes[rank] = nodes[rank]._replace(domains=domains[rank])
+            replace_node(self.pool, nodes[rank])
+        if others:
+            self._changed(Happened.CLUSTER)
+
+    def know_shape(self, job: int, shape: TaskShape | None) -> None:
+        """Set what is known of the tasks of a job that ran before this scheduler was loaded."""
+        if job not in self.running or shape is None:
+            return
+        running, allocation = self.running[job], self.pool.allocation(job)
+        request = cast("RequestedResources", running.request)._replace(shape=shape)
+        self.running[job] = running._replace(request=request)
+        self.pool.release(job)
+        self.pool.hold(job, allocation, shape.profile)
+
     def _rebuild(self) -> None:
         """Make a pool without ranks that left, in which every job has what it still holds."""
         allocations = {job: self.pool.allocation(job) for job in self.running}
-        self.pool = Pool(self.ranks.filled(), matches)
+        self.pool = Pool(self.ranks.filled(), matches, self._placement)
         self.resizing.follow(self.pool)
         for job, allocation in allocations.items():
             here = {rank: resources for rank, resources in allocation.items() if rank in self.ranks.nodes}
-            self.pool.hold(job, here)
+            self.pool.hold(job, here, self.running[job].profile)
             if here != allocation:
                 self._stiffen(job, here)
 

@@ -16,6 +16,7 @@ from minicluster.flux_scheduler.companion_jobspec import with_credentials
 from minicluster.flux_scheduler.companions import Companions
 from minicluster.flux_scheduler.flux_jobs import FluxJobs
 from minicluster.flux_scheduler.listener import ReactorListener
+from minicluster.flux_scheduler.task_shapes import admitted_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -82,7 +83,7 @@ class MalleableSide:
             self._log.warning(f"malleable jobs: {type(error).__name__}: {error}")
 
     def hello(self, jobid: int) -> None:
-        """Find out whether a job that ran before is a companion."""
+        """Find out whether a job that ran before is a companion, and what its tasks are like."""
         self._before.add(jobid)
         self._jobs.fetch_jobspec(jobid, partial(self._on_jobspec, jobid))
 
@@ -92,6 +93,8 @@ class MalleableSide:
             whose = None if jobspec is None else companion_of(jobspec)
             if whose is not None:
                 self._loaded().adopt({jobid: whose.of}, self._scheduling().running)
+            elif jobspec is not None:
+                self._scheduling().allocations.know_shape(jobid, admitted_shape(jobspec))
 
     def allocate(self, request: Any, jobid: int, whose: Companion) -> None:
         """Answer a companion's request with the resources that are reserved for it."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from broker_config.formats.jobid import f58
-from broker_config.formats.jobspec import RequestedResources, parse
 from minicluster.flux_scheduler.errors import NoRoom
 from minicluster.flux_scheduler.job_allocations import JobAllocations
+from minicluster.flux_scheduler.task_shapes import parsed_with_shape
 from queue_policies.decision import decide
 from queue_policies.errors import PolicyDefect
 from queue_policies.nodes.feasibility import counted_cores, infeasible
@@ -30,10 +30,12 @@ from queue_policies.records import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from broker_config.formats.jobspec import RequestedResources
     from broker_config.formats.resource_set import Allocation
     from minicluster.flux_scheduler.ranks import Ranks
     from queue_policies.nodes.pool import Pool
-    from queue_policies.nodes.records import Slot
+    from queue_policies.nodes.records import NodeRequest, Slot
+    from queue_policies.placement.protocol import Placement
     from queue_policies.policy import Policy
     from queue_policies.records import Action
 
@@ -44,6 +46,8 @@ class StartedJob:
 
     job: QueuedJob
     allocation: Allocation
+    request: NodeRequest
+    """What the allocation is for, at the size that was chosen."""
     slots: int
     """How many slots the allocation has."""
     more: tuple[Slot, ...] = ()
@@ -66,9 +70,12 @@ class Scheduling:
     """The state on which the policy decides. Jobs are added by `arrive`.
 
     `owner` is the user whose jobs can be malleable, as companions run as this user's; None: no job can.
+    `placement` chooses nodes and cores; None: low ranks are filled first.
     """
 
-    def __init__(self, policy: Policy, ranks: Ranks, owner: int | None = None) -> None:
+    def __init__(
+        self, policy: Policy, ranks: Ranks, owner: int | None = None, placement: Placement | None = None
+    ) -> None:
         self.policy = policy
         self._owner = owner
         self.queue = IndexedQueue()
@@ -77,7 +84,7 @@ class Scheduling:
         self.defect = ""
         """What was wrong with the policy's last decision, empty: nothing."""
         self._changes: list[Change] = []
-        self.allocations = JobAllocations(ranks, self.queue, self._changes.append)
+        self.allocations = JobAllocations(ranks, self.queue, self._changes.append, placement)
         self.running = self.allocations.running
         self.resizing = self.allocations.resizing
         self._actions = Actions(self.queue, self.running, self.resizing)
@@ -93,15 +100,19 @@ class Scheduling:
         return bool(self.allocations.malleable)
 
     def infeasible(self, jobspec: Any) -> str | None:
-        """Return why such a job can never run here, or None. Raises JobspecError if the jobspec is wrong."""
-        return infeasible(self.pool, parse(jobspec).resources)
+        """Return why such a job can never run here, or None.
+
+        Raises JobspecError or TaskAttributeError if the jobspec is wrong.
+        """
+        return infeasible(self.pool, parsed_with_shape(jobspec).resources)
 
     def queued(self, job: int, priority: int, user: int, submitted: float, jobspec: Any) -> QueuedJob:
-        """Return the job as a record for the queue. Raises JobspecError if the jobspec is wrong.
+        """Return the job as a record for the queue.
 
         The policy chooses the size of an elastic job when it starts. Only the owner's jobs are malleable.
+        Raises JobspecError or TaskAttributeError if the jobspec is wrong.
         """
-        parsed = parse(jobspec)
+        parsed = parsed_with_shape(jobspec)
         limit = parsed.duration or math.inf
         if parsed.elastic is None:
             return QueuedJob(job, priority, parsed.resources, submitted, limit, user)
@@ -166,14 +177,14 @@ class Scheduling:
     def _started(self, begun: Begun) -> StartedJob:
         job, request = begun.queued, cast("RequestedResources", begun.request)
         if job.elastic is None or not job.elastic.malleable:
-            return StartedJob(job, begun.allocation, request.slots_in_all)
+            return StartedJob(job, begun.allocation, request, request.slots_in_all)
         self.allocations.malleable.add(job.id)
         least = cast("RequestedResources", job.request)
         slots = slots_of(begun.allocation, request)
         more = tuple(slots[least.workers :])
         if more:
             self.resizing.begin(job.id)
-        return StartedJob(job, allocation_of(slots[: least.workers]), least.slots_in_all, more)
+        return StartedJob(job, allocation_of(slots[: least.workers]), least, least.slots_in_all, more)
 
     def _apply(self, actions: Sequence[Action], now: float, decision: DecisionResult) -> None:
         for action in actions:

@@ -11,13 +11,16 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from broker_config import broker_toml, curve, instance_resources, start_script
-from broker_config.settings import BrokerEndpoint, BrokerSettings, NetworkSettings
+from broker_config.scheduler_settings import SchedulerSettings
+from broker_config.settings import BrokerEndpoint, BrokerSettings, NetworkSettings, NodeResources
 from minicluster import flux_zips
+from tests.flux.placed import PlacedInstance
+from tests.lead.pods import Pods
 from tests.ports import free_port
 
 if TYPE_CHECKING:
@@ -184,3 +187,21 @@ def cluster(real_flux, tmp_path) -> Iterator[Callable[..., Cluster]]:
     for each in made:
         each.end()
         shutil.rmtree(each.runs, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def brokers(real_flux: Path) -> Iterator[Callable[..., PlacedInstance]]:
+    """Start brokers with a placement; they end with this file."""
+    made: list[Pods] = []
+
+    def start(size: int, cores: int, placement: str, environment: dict[str, str], **more: Any) -> Any:
+        directory = Path(tempfile.mkdtemp(prefix="mc-"))
+        scheduler = SchedulerSettings("easy", placement=placement, **more)
+        settings = BrokerSettings("mc", size=size, quorum=1, node=NodeResources(cores), scheduler=scheduler)
+        made.append(Pods(real_flux.parent, directory, settings))
+        return PlacedInstance(made[-1].start(*range(size), **environment), size)
+
+    yield start
+    for each in made:
+        each.close()
+        shutil.rmtree(each.directory, ignore_errors=True)

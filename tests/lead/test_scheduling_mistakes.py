@@ -9,7 +9,7 @@ import pytest
 from broker_config.formats.errors import JobspecError
 from broker_config.formats.jobid import f58
 from minicluster.flux_scheduler import job_allocations
-from minicluster.flux_scheduler.choice import chosen, order_timeout
+from minicluster.flux_scheduler.choice import chosen, domains_chosen, order_timeout, placement_chosen
 from minicluster.flux_scheduler.errors import WrongArgument
 from queue_policies.fcfs import Fcfs
 from queue_policies.records import Start, WakeAt
@@ -137,6 +137,60 @@ class TestChoice:
     def test_wrong(self, table: Any, arguments: list[str], message: str) -> None:
         with pytest.raises(WrongArgument, match=message):
             chosen(table, arguments)
+
+
+class TestPlacementChoice:
+    """Which placement chooses nodes and cores."""
+
+    @pytest.mark.parametrize(
+        ("table", "found"),
+        [
+            pytest.param(None, None, id="nothing said"),
+            pytest.param({"queue-policy": "easy"}, None, id="a policy"),
+            pytest.param({"placement": "minicluster/pack"}, ("pack", {}), id="a placement"),
+            pytest.param({"affinity": "required"}, ("low-rank", {"affinity": "required"}), id="an affinity"),
+            pytest.param(
+                {"placement": "pack", "affinity": "none", "placement-settings": {"x": 1, "affinity": "y"}},
+                ("pack", {"x": 1, "affinity": "none"}),
+                id="all",
+            ),
+        ],
+    )
+    def test_chosen(self, table: Any, found: object) -> None:
+        assert placement_chosen(table) == found
+
+    @pytest.mark.parametrize(
+        ("text", "domains"),
+        [
+            pytest.param(None, (), id="none"),
+            pytest.param("0-1;2-3", (0b0011, 0b1100), id="two"),
+            pytest.param("0,2;1,3", (0b0101, 0b1010), id="interleaved"),
+        ],
+    )
+    def test_domains(self, text: str | None, domains: tuple[int, ...]) -> None:
+        assert domains_chosen({} if text is None else {"domains": text}) == domains
+
+    @pytest.mark.parametrize(
+        ("table", "message"),
+        [
+            pytest.param({"placement": 1}, "placement = 1: a placement's name is right", id="no name"),
+            pytest.param(
+                {"placement-settings": 1}, "placement-settings: a table would be right", id="settings"
+            ),
+            pytest.param(
+                {"affinity": "strict"},
+                "affinity = 'strict': none, best-effort, required are right",
+                id="affinity",
+            ),
+        ],
+    )
+    def test_wrong(self, table: Any, message: str) -> None:
+        with pytest.raises(WrongArgument, match=message):
+            placement_chosen(table)
+
+    def test_domains_that_are_no_cores(self) -> None:
+        with pytest.raises(WrongArgument, match="domains = '0-1;x': "):
+            domains_chosen({"domains": "0-1;x"})
 
 
 class TestOrderTimeout:

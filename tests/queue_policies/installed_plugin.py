@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def install_plugin(
     site: Path, name: str, module: str, text: str, group: str = "minicluster.policies"
 ) -> None:
-    """Write the entry point `name = module`; no module where there is no text."""
+    """Write the entry point `name = module` of a group; no module where there is no text."""
     metadata = site / f"{name}-1.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
