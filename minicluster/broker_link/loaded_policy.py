@@ -17,7 +17,8 @@ _DEFAULT_MATCH = "first"
 def of_flux(rpc: Callable[[str, dict[str, Any], float], Mapping[str, Any]]) -> str:
     """Return the policy of the loaded scheduler; empty while none is loaded.
 
-    Where broker.toml has a placement of ours, and another scheduler is loaded, the text says what decides.
+    A placement of ours is behind it. Where broker.toml has one, and another scheduler is loaded, the text
+    says what decides.
     `rpc` returns the answer to a topic and a payload, within a time in seconds.
     """
     modules = rpc("module.list", {}, _TIMEOUT)["mods"]
@@ -28,7 +29,9 @@ def of_flux(rpc: Callable[[str, dict[str, Any], float], Mapping[str, Any]]) -> s
         return policy + _ignored(f"Fluxion's match policy {match}", config)
     loaded = next((str(each["name"]) for each in modules if "sched" in each["services"]), "")
     if loaded == _OURS:
-        return f"minicluster/{rpc('minicluster-sched.stats-get', {}, _TIMEOUT)['policy']}"
+        stats = rpc("minicluster-sched.stats-get", {}, _TIMEOUT)
+        placement = stats.get("placement")
+        return f"minicluster/{stats['policy']}{f', placement {placement}' if placement else ''}"
     if not loaded:
         return ""
     return _FIRST_COME.get(loaded, loaded) + _ignored(loaded, rpc("config.get", {}, _TIMEOUT))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from broker_config.formats.resource_set import R
-    from minicluster.flux_scheduler.topology import Topology
+    from minicluster.flux_scheduler.topology import NodeTopology
     from queue_policies.placement.records import TaskShape
     from queue_policies.placement.workers import TaskWorker
 
@@ -44,7 +44,7 @@ def floating(ranks: Iterable[int]) -> dict[str, Any]:
 
 
 def bindings(
-    workers: Mapping[int, Sequence[TaskWorker]], topologies: Mapping[int, Topology]
+    workers: Mapping[int, Sequence[TaskWorker]], topologies: Mapping[int, NodeTopology]
 ) -> dict[str, Any]:
     """Return the tables of a job with these task workers on each rank."""
     found: dict[str, Any] = {}
@@ -57,7 +57,7 @@ def bindings(
     return found
 
 
-def _cpus(workers: Sequence[TaskWorker], topology: Topology | None) -> list[str]:
+def _cpus(workers: Sequence[TaskWorker], topology: NodeTopology | None) -> list[str]:
     """Return the CPUs of each worker; empty: they are not known, or there is one worker."""
     if topology is None or len(workers) == 1:
         return []

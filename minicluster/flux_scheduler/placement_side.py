@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from minicluster.flux_scheduler.binding import bindings, floating, floats, with_bindings
 from minicluster.flux_scheduler.choice import (
-    DEFAULT_PLACEMENT,
-    Choice,
     affinity_chosen,
     domains_chosen,
     placement_chosen,
@@ -18,6 +16,7 @@ from minicluster.flux_scheduler.topology import domains_of
 from queue_policies.errors import InvalidDomains
 from queue_policies.nodes.domains import checked_domains
 from queue_policies.placement.plugins import load
+from queue_policies.plugin_group import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,19 +49,20 @@ class PlacementSide:
         self._affinity = affinity_chosen(table)
         self._domains = domains_chosen(table)
         self._topologies = Topologies(handle, self._on_topologies, log.debug)
-        self._choice = placement_chosen(table)
+        choice = placement_chosen(table)
         self.placement: Placement | None = None
-        if self._choice is not None:
-            name, settings = self._choice
-            self.placement = load(name, settings, log.warning)
-            log.info(f"placement {name} {dict(settings) or ''}".rstrip())
+        self._shown = ""
+        if choice is not None:
+            self.placement = load(choice.name, choice.settings, log.warning)
+            settings = ",".join(f"{key}={shown(value)}" for key, value in choice.settings.items())
+            self._shown = ":".join(filter(None, (choice.name, settings)))
+            log.info(f"placement {self._shown}")
 
     def stats(self) -> dict[str, Any]:
-        """Return which placement chooses, and how many NUMA domains the nodes have."""
-        name, settings = self._choice or Choice(DEFAULT_PLACEMENT, {})
+        """Return the placement, NAME[:SETTING=VALUE,…], or empty, and the number of domains of all nodes."""
         nodes = self._scheduling().pool.nodes
         domains = sum(len(node.domains) or 1 for node in nodes if node.cores)
-        return {"placement": name, "placement-settings": dict(settings), "domains": domains}
+        return {"placement": self._shown, "domains": domains}
 
     def follow_ranks(self) -> None:
         """Ask the ranks that have come about their nodes."""

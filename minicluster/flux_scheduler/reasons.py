@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from broker_config.formats.jobid import f58
+from queue_policies.nodes.obstacles import obstacle
 
 if TYPE_CHECKING:
     from broker_config.formats.jobspec import RequestedResources
     from minicluster.flux_scheduler.scheduling import Scheduling
     from queue_policies.records import QueuedJob, Sketch
 
-FAILED = "queue policy {name} failed, and is asked again when something changes"
+FAILED = "{what} failed, and is asked again when something changes"
 DOWN = "needs nodes that are down or drained"
 SHORT = "needs {wanted}; {free} free"
 BEHIND = "its resources are free, but queue policy {name} keeps them for job {first}"
@@ -32,11 +33,17 @@ class Reasons:
         """Return why this queued job does not run."""
         scheduling = self._scheduling
         if scheduling.defect:
-            return FAILED.format(name=scheduling.policy.name)
+            return FAILED.format(what=self._failed())
         request = cast("RequestedResources", job.request)
         if request not in self._known:
             self._known[request] = self._missing(request)
         return self._known[request] or self._kept(job)
+
+    def _failed(self) -> str:
+        placement = self._scheduling.pool.placement
+        if placement is not None and self._scheduling.defect.startswith(f"placement {placement.name} "):
+            return f"placement {placement.name}"
+        return f"queue policy {self._scheduling.policy.name}"
 
     def _kept(self, job: QueuedJob) -> str:
         name = self._scheduling.policy.name
@@ -53,6 +60,8 @@ class Reasons:
                 self._all.give(job)
         if not self._all.fits(request):
             return DOWN
+        if fragmented := obstacle(self._scheduling.pool, request):
+            return fragmented
         return SHORT.format(wanted=wanted(request), free=free_cores(self._now.free))
 
 

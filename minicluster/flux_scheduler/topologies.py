@@ -10,7 +10,7 @@ from minicluster.flux_scheduler.topology import parse
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from minicluster.flux_scheduler.topology import Topology
+    from minicluster.flux_scheduler.topology import NodeTopology
 
 _TOPIC = "resource.topo-get"
 MAX_OPEN = 8
@@ -30,8 +30,8 @@ class Topologies:
         self._up: set[int] = set()
         self._waiting: deque[int] = deque()
         self._open = 0
-        self._known: dict[Topology, Topology] = {}  # equal ones are one
-        self.by_rank: dict[int, Topology] = {}
+        self._known: dict[NodeTopology, NodeTopology] = {}  # equal ones are one
+        self.by_rank: dict[int, NodeTopology] = {}
 
     def follow(self, up: Iterable[int]) -> None:
         """Ask the ranks that have come since the last call; their nodes may be others than before."""

@@ -20,7 +20,7 @@ _WORD = 32
 """Bits in a word of such a set, of which the first is the highest."""
 
 
-class Topology(NamedTuple):
+class NodeTopology(NamedTuple):
     """What is known of a node. Where it has no NUMA nodes, all cores are one domain."""
 
     cores: tuple[int, ...]
@@ -34,7 +34,7 @@ class Topology(NamedTuple):
         return (1 << len(self.cores)) - 1
 
 
-def parse(text: str) -> Topology:
+def parse(text: str) -> NodeTopology:
     """Read hwloc's XML, version 1 or 2. Raises TopologyInvalid if it is none."""
     try:
         root = ET.fromstring(text)  # noqa: S314 - from a broker of this instance
@@ -47,10 +47,10 @@ def parse(text: str) -> Topology:
             cores.append(_cpus(element.get("cpuset", "")))
         elif kind == "NUMANode":
             memories.append(_cpus(element.get("cpuset", "")))
-    return Topology(tuple(cores), _domains(cores, memories))
+    return NodeTopology(tuple(cores), _domains(cores, memories))
 
 
-def domains_of(topology: Topology, cores: int) -> tuple[int, ...]:
+def domains_of(topology: NodeTopology, cores: int) -> tuple[int, ...]:
     """Return the domains of a node that has these cores in R; empty: all are one domain.
 
     So it is too where R has cores that the node has not, as nothing is known of those.
@@ -61,7 +61,7 @@ def domains_of(topology: Topology, cores: int) -> tuple[int, ...]:
     return parts if len(parts) > 1 else ()
 
 
-def cpus_of(topology: Topology, cores: int) -> int:
+def cpus_of(topology: NodeTopology, cores: int) -> int:
     """Return the CPUs of these cores; 0 if the node has not all of them."""
     if cores & ~topology.all_cores:
         return 0

@@ -36,9 +36,11 @@ def jobspec(nodes: int = 0, slots: int = 1, *, limit: float = 0, exclusive: bool
     }
 
 
-def scheduling(policy: Any = None, ranks: str = "0-3", owner: int | None = None) -> Scheduling:
+def scheduling(
+    policy: Any = None, ranks: str = "0-3", owner: int | None = None, placement: Any = None
+) -> Scheduling:
     """Return the state of four nodes with four cores, all up."""
-    made = Scheduling(policy or Fcfs(), Ranks(resources(ranks)), owner)
+    made = Scheduling(policy or Fcfs(), Ranks(resources(ranks)), owner, placement)
     made.allocations.ranks.up |= made.allocations.ranks.named("all")
     made.allocations.follow_ranks()
     return made

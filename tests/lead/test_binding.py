@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minicluster.flux_scheduler.binding import bindings, floats, with_bindings
-from minicluster.flux_scheduler.topology import Topology, parse
+from minicluster.flux_scheduler.topology import NodeTopology, parse
 from queue_policies.placement.records import Affinity, Profile, ProfileKind, TaskShape
 from queue_policies.placement.workers import TaskWorker
 from tests.lead.hwloc_xml import topology_xml
@@ -49,7 +49,7 @@ PAIRS = parse(topology_xml([[cpu, cpu + 4] for cpu in range(4)]))
     ],
 )
 def test_a_rank_has_the_cpus_of_its_workers(
-    workers: list[TaskWorker], topology: Topology | None, table: dict[str, object]
+    workers: list[TaskWorker], topology: NodeTopology | None, table: dict[str, object]
 ) -> None:
     known = {} if topology is None else {2: topology}
     assert bindings({2: workers}, known) == {"2": {"first": 0, **table}}

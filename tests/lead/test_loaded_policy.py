@@ -18,7 +18,10 @@ PLACED = {"minicluster": {"placement": "balanced", "affinity": "required"}}
         pytest.param((), {}, "", id="none yet"),
         pytest.param(("sched-simple",), {}, "fcfs", id="simple"),
         pytest.param(("sched-of-a-site",), {}, "sched-of-a-site", id="another"),
-        pytest.param(("minicluster-sched",), PLACED, "minicluster/easy", id="ours"),
+        pytest.param(("minicluster-sched",), {}, "minicluster/easy", id="ours"),
+        pytest.param(
+            ("minicluster-sched",), PLACED, "minicluster/easy, placement balanced", id="ours with a placement"
+        ),
         pytest.param(FLUXION, {}, "fluxion/fcfs", id="Fluxion"),
         pytest.param(
             FLUXION,
@@ -41,12 +44,12 @@ PLACED = {"minicluster": {"placement": "balanced", "affinity": "required"}}
         ),
     ],
 )
-def test_the_status_says_what_decides(modules: tuple[str, ...], config: Any, policy: str) -> None:
+def test_the_status_reports_what_decides(modules: tuple[str, ...], config: Any, policy: str) -> None:
     """So nobody waits for a placement that the loaded scheduler does not know."""
     listed = [{"name": name, "services": ["sched"] if name != FLUXION[1] else []} for name in modules]
     answers = {
         "module.list": {"mods": listed},
         "config.get": config,
-        "minicluster-sched.stats-get": {"policy": "easy"},
+        "minicluster-sched.stats-get": {"policy": "easy", **config.get("minicluster", {})},
     }
     assert of_flux(lambda topic, _payload, _timeout: answers[topic]) == policy

@@ -3,68 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 from minicluster.flux_scheduler import topologies
 from minicluster.flux_scheduler.topologies import Topologies
 from tests.lead.hwloc_xml import topology_xml
+from tests.lead.played_brokers import BrokersHandle
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-TWO = topology_xml([[0], [1]], [[0], [1]])
 ONE = topology_xml([[0], [1]])
 
 
 @dataclass
-class Answer:
-    """What a future of Flux has: a text, or an error."""
-
-    text: str = ""
-    error: OSError | None = None
-
-    def get_str(self) -> str:
-        if self.error is not None:
-            raise self.error
-        return self.text
-
-
-@dataclass
-class Request:
-    rank: int
-    call: Callable[..., None] | None = None
-    args: tuple[Any, ...] = ()
-
-    def then(self, call: Callable[..., None], *args: Any) -> None:
-        self.call, self.args = call, args
-
-
-@dataclass
-class Handle:
-    """The broker, played."""
-
-    requests: list[Request] = field(default_factory=list)
-
-    def rpc(self, topic: str, *, nodeid: int) -> Request:
-        assert topic == "resource.topo-get"
-        self.requests.append(Request(nodeid))
-        return self.requests[-1]
-
-    def answer(self, rank: int, text: str = TWO, error: OSError | None = None) -> None:
-        """Answer the first request that this rank got."""
-        request = next(each for each in self.requests if each.rank == rank)
-        self.requests.remove(request)
-        assert request.call is not None
-        request.call(Answer(text, error), *request.args)
-
-    @property
-    def asked(self) -> list[int]:
-        return [each.rank for each in self.requests]
-
-
-@dataclass
 class Scene:
-    handle: Handle = field(default_factory=Handle)
+    handle: BrokersHandle = field(default_factory=BrokersHandle)
     changes: int = 0
     log: list[str] = field(default_factory=list)
 
