@@ -56,7 +56,7 @@ def test_the_crd_of_0_1_0_lacks_what_is_remembered() -> None:
     old = yaml.safe_load(gzip.decompress((DATA / "crd.yaml.gz").read_bytes()))
     assert trouble(**{OPENAPI: published(old)}) == (
         "the CRD is older than this operator: it lacks status.lead, status.save, status.resize,"
-        " status.nodeLoss, status.leadLoss and 3 more, without which a save or a resize would be"
+        " status.nodeLoss, status.leadLoss and 4 more, without which a save or a resize would be"
         " forgotten."
         " Install the newer one: minicluster crd | kubectl apply --server-side -f -"
     )
