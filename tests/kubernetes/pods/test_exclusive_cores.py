@@ -63,10 +63,11 @@ def space(static_node: ControlPlane, cutting_operator: None) -> Iterator[str]:
 def read_nodes(api: Api) -> None:
     """Grant what templates/node-rbac.yaml does."""
     rule = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}
-    api.apply(NODES, {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": [rule]})
     group = "rbac.authorization.k8s.io"
+    about = {"apiVersion": f"{group}/v1", "metadata": {"name": "reads-nodes"}}
+    api.apply(NODES, {**about, "kind": "ClusterRole", "rules": [rule]})
     binding = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
+        **about,
         "kind": "ClusterRoleBinding",
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "reads-nodes"},
         "subjects": [{"apiGroup": group, "kind": "User", "name": operators.ACCOUNT}],
