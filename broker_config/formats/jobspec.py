@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker_config.formats import constraints
-from broker_config.formats.jobspec_rules import check
+from broker_config.formats.jobspec_rules import CONSENTS, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -101,6 +101,8 @@ class Parsed(NamedTuple):
     elastic: Sizes | None = None
     group: str = ""
     """`attributes.user.group`, to which the metrics count the job; empty if it names none."""
+    consent: str = ""
+    """`attributes.user.share`, one of CONSENTS; empty if it names none."""
 
 
 def parse(spec: Any) -> Parsed:
@@ -140,6 +142,7 @@ def read(spec: Any) -> Parsed:
         asked=asked,
         elastic=elastic,
         group=group if isinstance(group, str) else "",
+        consent=user["share"] if user.get("share") in CONSENTS else "",
     )
 
 

@@ -15,6 +15,8 @@ JSON: TypeAlias = "dict[str, Any]"
 
 _KEYS = ("resources", "tasks", "attributes", "version")
 _ELASTIC = "attributes.user.elastic"
+CONSENTS = ("never", "guest", "host")
+"""What `attributes.user.share` may be: whether the job shares cores, where the instance has jobs do that."""
 
 
 def check(spec: Any) -> None:
@@ -35,7 +37,9 @@ def check(spec: Any) -> None:
     if "core" not in vertices:
         _refuse("Unable to determine slot size")
     _check_task(spec["tasks"])
-    elastic = _table(spec["attributes"].get("user")).get("elastic")
+    user = _table(spec["attributes"].get("user"))
+    elastic = user.get("elastic")
+    _check_consent(user)
     if elastic is not None:
         _check_sizes(elastic)
         _check_workers(spec, vertices)
@@ -183,6 +187,11 @@ def _check_sizes(table: Any) -> None:
         _refuse(f"{_ELASTIC}: min {table['min']} is greater than max {table['max']}")
     if table.get("malleable", False) not in (False, True):
         _refuse(f"{_ELASTIC}.malleable must be true or false, not {table['malleable']!r}")
+
+
+def _check_consent(user: Mapping[str, Any]) -> None:
+    if user.get("share", CONSENTS[0]) not in CONSENTS:
+        _refuse(f"attributes.user.share must be one of {', '.join(CONSENTS)}, not {user['share']!r}")
 
 
 def _check_workers(spec: JSON, vertices: JSON) -> None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from minicluster.embedded.execution.messages import RankLimit
     from minicluster.malleable.callers import Callers
     from queue_policies.nodes.records import Slot
     from queue_policies.placement.workers import TaskWorker
@@ -55,6 +56,12 @@ class JobEvents(Protocol):
     def eof(self, jobid: int, task: int, stream: str) -> None:
         """A task's stream ended."""
 
+    def limited(self, jobid: int, order: int, ways: Sequence[str]) -> None:
+        """A CPU limit holds on all ranks of the job; `ways` are the words for what enforces it."""
+
+    def used(self, jobid: int, rank: int, seconds: float, cpu: float, memory: float) -> None:
+        """A job used `cpu` seconds of CPU time on a rank in `seconds`, and of its memory this fraction."""
+
 
 @dataclass(frozen=True, slots=True)
 class Launch:
@@ -74,6 +81,8 @@ class Launch:
     """The task workers by rank; {}: the job has none."""
     floats: bool = False
     """Whether its tasks are not bound to cores unless its shell options ask for it."""
+    limits: Mapping[int, RankLimit] | None = None
+    """By rank, where jobs may share cores; None: nothing is limited or measured."""
 
 
 class Executor(Protocol):
@@ -87,6 +96,9 @@ class Executor(Protocol):
 
     def kill(self, jobid: int, signum: int) -> None:
         """End a job after a fatal exception: `signum` now, SIGKILL after the kill timeout."""
+
+    def limit(self, jobid: int, limits: Mapping[int, RankLimit]) -> None:
+        """Let a job that was launched with limits use so much CPU time on its ranks from now on."""
 
     # For malleable jobs; `JobEvents.task_ended` reports every task of theirs that ended:
 
@@ -123,6 +135,18 @@ class Listener(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class QuotaEnforcement:
+    """What enforces CPU quotas on the lead's rank."""
+
+    way: str
+    """The word for it; empty: nothing does."""
+    whole_cores: bool
+    """Whether jobs get whole cores alone."""
+    others: str
+    """The ways that do not hold, each with the reason."""
+
+
+@dataclass(frozen=True, slots=True)
 class LeadContext:
     """The inputs of the engine from the lead broker."""
 
@@ -145,3 +169,5 @@ class LeadContext:
     """None: the running one."""
     listener: Listener | None = None
     """None: no program of a malleable job can reach the instance."""
+    enforcement: Callable[[], QuotaEnforcement] | None = None
+    """Finds what enforces CPU quotas; asked where the policy has jobs share cores. None: nothing does."""

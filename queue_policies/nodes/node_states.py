@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from queue_policies.nodes import placing
 from queue_policies.nodes.constraints import Constraints
 from queue_policies.nodes.occupancy import Occupancy
+from queue_policies.nodes.shared_cores import SharedCores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +41,8 @@ class NodeStates:
         """Where requests go; None: low ranks are filled first, whatever is known of their tasks."""
         self.occupancy = None if self.placement is None else Occupancy(self.nodes, self.rank_resources)
         """Who holds what on each node; None: the placement does not go by that."""
+        self.shared = SharedCores()
+        """The jobs that have cores together."""
         self._allocations: dict[int, Allocation] = {}
 
     def mark(self, rank: int, *, up: bool | None = None, drained: bool | None = None) -> None:
@@ -73,6 +76,14 @@ def change(states: NodeStates, allocation: Allocation, *, taken: bool) -> None:
         )
         if rank in usable:
             states.free += -cores.bit_count() if taken else cores.bit_count()
+
+
+def hold_as_guest(states: NodeStates, job: int, host: int, allocation: Allocation) -> None:
+    """Give a job these cores, which its host has."""
+    states.shared.join(job, host)
+    if states.occupancy is not None:
+        states.occupancy.hold(job, allocation, None)
+    states._allocations[job] = allocation
 
 
 def replace_node(states: NodeStates, node: ClusterNode) -> None:

@@ -10,6 +10,7 @@ from queue_policies.nodes import low_ranks, placing
 from queue_policies.nodes.node_states import NodeStates, change
 from queue_policies.nodes.occupancy import PresentNodes
 from queue_policies.nodes.records import NOTHING
+from queue_policies.nodes.shared_cores import without
 from queue_policies.nodes.trial import AllocationTrial, PlacementTrial, checked_request
 from queue_policies.placement.workers import workers_of
 
@@ -132,7 +133,8 @@ class Pool(NodeStates):
     def release(self, job: int) -> None:
         """Release all resources of the job."""
         allocation = self._allocations.pop(job, {})
-        change(self, allocation, taken=False)
+        freed = without(allocation, self.shared.leave(job), self.allocation) if self.shared else allocation
+        change(self, freed, taken=False)
         if self.occupancy is not None:
             self.occupancy.release(job, allocation)
 

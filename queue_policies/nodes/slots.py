@@ -51,5 +51,13 @@ def ids(bits: int) -> Iterator[int]:
         bits ^= lowest
 
 
+def highest(bits: int, count: int) -> int:
+    """Return the highest bits that are set."""
+    rest = bits
+    for _ in range(bits.bit_count() - count):
+        rest &= rest - 1
+    return rest
+
+
 def _bits(numbers: Iterable[int]) -> int:
     return sum(1 << number for number in numbers)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from queue_policies.errors import PlacementDefect
 from queue_policies.nodes import low_ranks, placing
 from queue_policies.nodes.occupancy import Occupancy, PresentNodes, TrialOccupancy
+from queue_policies.nodes.shared_cores import without
 
 if TYPE_CHECKING:
     from queue_policies.nodes.node_states import NodeStates
@@ -25,7 +26,7 @@ def checked_request(request: Request) -> NodeRequest:
 class AllocationTrial:
     """A scratch copy of a pool, on which a policy tries allocations. Only ranks that change are copied."""
 
-    __slots__ = ("_changed", "_placed", "_pool", "free")
+    __slots__ = ("_changed", "_given", "_placed", "_pool", "free")
 
     def __init__(self, pool: NodeStates, origin: AllocationTrial | None = None) -> None:
         self._pool = pool
@@ -33,6 +34,7 @@ class AllocationTrial:
         """Free cores on usable ranks."""
         self._changed: dict[int, RankResources] = {} if origin is None else dict(origin._changed)
         self._placed: dict[int, Allocation] = {} if origin is None else dict(origin._placed)
+        self._given: frozenset[int] = frozenset() if origin is None else origin._given
 
     def fits(self, request: Request) -> bool:
         """Return whether `request` can be placed now."""
@@ -75,7 +77,13 @@ class AllocationTrial:
     def give(self, job: int) -> None:
         """Release a job's resources, whether it really runs or was placed here."""
         placed = self._placed.pop(job, None)
-        for rank, (cores, gpus) in (self._pool.allocation(job) if placed is None else placed).items():
+        if placed is None:
+            placed = self._pool.allocation(job)
+            if self._pool.shared:  # what others have as well is free once all of them are gone
+                others = set(self._pool.shared.others(job)) - self._given
+                placed = without(placed, others, self._pool.allocation)
+                self._given |= {job}
+        for rank, (cores, gpus) in placed.items():
             free = self._resources_on(rank)
             self._changed[rank] = (free[0] | cores, free[1] | gpus)
             if rank in self._pool.usable:

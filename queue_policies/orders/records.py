@@ -20,6 +20,24 @@ class Begun(NamedTuple):
     allocation: Allocation
 
 
+class GuestBegun(NamedTuple):
+    """A job that begins on the cores of a running one."""
+
+    queued: QueuedJob
+    request: NodeRequest
+    allocation: Allocation
+    host: int
+    fraction: float
+    """Of the time of its host's cores: what it may use."""
+
+
+class QuotaOrder(NamedTuple):
+    """A quota of a running job that is another one now; 1: none."""
+
+    job: int
+    fraction: float
+
+
 class GrowOrder(NamedTuple):
     """An order to grow into these resources, which are reserved for the job."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -15,7 +16,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from minicluster.embedded.execution.lead.cpu_table import CpuTable
 from minicluster.embedded.execution.lead.execution import Execution
+from minicluster.embedded.execution.messages import RankLimit
 from minicluster.embedded.execution.processes import Reaper
+from minicluster.embedded.execution.rank import task_limits
+from minicluster.embedded.execution.rank.enforcement.affinity import AffinityEnforcement
+from minicluster.embedded.execution.rank.enforcement.enforcer import Enforcer
+from minicluster.embedded.execution.rank.enforcement.records import Way
 from minicluster.embedded.execution.rank.rank_job import RankSettings
 from minicluster.embedded.execution.rank.spawn import BrokerEnv
 from minicluster.embedded.execution.rank.tasks import Tasks
@@ -39,6 +45,7 @@ class Star:
         self._directory = directory.encode()
         self._loop = asyncio.get_running_loop()
         self.ends: dict[str, StarEnd] = {}
+        self._printed: set[str] = set()
 
     def end(self, name: str, rank: int) -> LeadOverlay:
         """Return one party's end: that of the lead, or of the tasks on a rank."""
@@ -54,7 +61,10 @@ class Star:
             repr(frame.replace(self._directory, b"DIR").replace(owner, b'"owner":1000'))[2:-1]
             for frame in frames
         )
-        print(sender.name, receiver, *shown, sep="\t")
+        line = re.sub(r'"seconds":.*}', '"seconds":…}', "\t".join([sender.name, receiver, *shown]))
+        if '"exec-usage"' not in line or line not in self._printed:  # one of many
+            print(line)
+            self._printed.add(line)
         header, data = wire.decode(frames)
         self._loop.call_soon(self.ends[receiver].handlers[header["type"]], sender.rank, header, data)
         return True
@@ -77,12 +87,28 @@ class StarEnd:
         return self._star.carry(self, receiver, message, body)
 
 
+def _limits(cores: float | None, order: int) -> dict[int, RankLimit]:
+    """Return a CPU limit for each rank."""
+    return {rank: RankLimit(cores=cores, size=1, ids=[0], order=order) for rank in HOSTS}
+
+
 class Events:
-    """Knows when a job's tasks run, and when it is over."""
+    """Knows when a job's tasks run, what they use and are limited to, and when it is over."""
 
     def __init__(self) -> None:
+        self.is_limited, self.is_used = asyncio.Event(), asyncio.Event()
+        self._used: set[int] = set()
         self.is_started = asyncio.Event()
         self.is_over = asyncio.Event()
+
+    def limited(self, _job: int, order: int, _ways: list[str]) -> None:
+        if order:
+            self.is_limited.set()
+
+    def used(self, _job: int, rank: int, _seconds: float, _cpu: float, _memory: float) -> None:
+        self._used.add(rank)
+        if len(self._used) == len(HOSTS):
+            self.is_used.set()
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         awaited = {"started": self.is_started, "released": self.is_over}.get(name)
@@ -94,6 +120,7 @@ class Ranks:
 
     def __init__(self, directory: Path) -> None:
         star = Star(str(directory))
+        enforcer = Enforcer([(Way.AFFINITY, AffinityEnforcement)])
         self._directory = directory
         self._registry = Registry()
         self.execution = Execution(star.end("lead", 0), CpuTable([]), lambda _level, _text: None)
@@ -103,9 +130,12 @@ class Ranks:
         self.tasks = []
         for rank, host in HOSTS.items():
             broker = BrokerEnv("local:///x", directory / host, "marker")
-            self.tasks.append(Tasks(star.end(f"rank {rank}", rank), RankSettings(host, broker, reaper, 0.3)))
+            settings = RankSettings(host, broker, reaper, 0.3, lambda: enforcer)
+            self.tasks.append(Tasks(star.end(f"rank {rank}", rank), settings))
 
-    def start(self, job: int, script: str, *, malleable: bool = False, **options: Any) -> Events:
+    def start(
+        self, job: int, script: str, *, malleable: bool = False, limited: bool = False, **options: Any
+    ) -> Events:
         """Start a job of two tasks on two ranks."""
         slot = {"type": "slot", "count": 2, "with": [{"type": "core", "count": 1}], "label": "task"}
         command = ["bash", "-c", script] if script else ["/nosuchcommand"]
@@ -131,7 +161,8 @@ class Ranks:
         events = Events()
         resources = {"version": 1, "execution": execution}
         credentials = "secret" if malleable else None
-        self.execution.start(Launch(job, spec, resources, 1000, credentials, events))  # type: ignore[arg-type]
+        limits = _limits(None, 0) if limited else None
+        self.execution.start(Launch(job, spec, resources, 1000, credentials, events, limits))  # type: ignore[arg-type]
         return events
 
     async def feed(self, job: int, data: str) -> None:
@@ -166,6 +197,14 @@ async def run(directory: Path) -> None:
     ranks.execution.end_tasks(6, [2])
     ranks.execution.kill(6, signal.SIGTERM)
     await grown.is_over.wait()
+
+    task_limits.SAMPLE_SECONDS = 0.01
+    limited = ranks.start(7, "exec sleep 60", limited=True)
+    await limited.is_used.wait()
+    ranks.execution.limit(7, _limits(0.5, 1))
+    await limited.is_limited.wait()
+    ranks.execution.kill(7, signal.SIGTERM)
+    await limited.is_over.wait()
     for tasks in ranks.tasks:
         await tasks.end_all()
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from broker_config.formats import hostlist
 from minicluster.embedded.broker.local_socket import LocalSocket
+from minicluster.embedded.broker.rank_enforcer import RankEnforcer
 from minicluster.embedded.errors import BootError
 from minicluster.embedded.execution.processes import MARKER, Reaper, signal_family
 from minicluster.embedded.execution.rank.rank_job import RankSettings
@@ -50,6 +51,8 @@ class BrokerBase:
         described = {"local-uri": self.uri, "rundir": self.rundir, **_description(config, position)}
         for name, value in described.items():
             attributes.set(name, value)
+        unique = str(attributes.get("broker.uuid"))[:8]
+        self.enforcer = RankEnforcer(config, str(self.rundir), self.rank, unique, log)
         self.end: asyncio.Event = asyncio.Event()
         self._socket: LocalSocket | None = None
         attributes.register(self.registry)
@@ -72,7 +75,9 @@ class BrokerBase:
         outer = os.environ.get(MARKER)
         mine = str(self.attributes.get("broker.uuid"))[:8]
         broker = BrokerEnv(self.uri, self.rundir, f"{outer}/{mine}" if outer else mine)
-        return RankSettings(self.position.boot.hosts[self.rank], broker, self.reaper, self.grace)
+        return RankSettings(
+            self.position.boot.hosts[self.rank], broker, self.reaper, self.grace, self.enforcer
+        )
 
     async def open(self) -> None:
         """Handle ended children and signals, and open the local socket."""
@@ -92,6 +97,7 @@ class BrokerBase:
         if self._socket is not None:
             await self._socket.close()
         signal_family(self.reaper.orphans(), signal.SIGKILL)
+        await self.enforcer.close()
         if self._own_rundir:
             import shutil  # noqa: PLC0415 - brokers start light
 

@@ -16,7 +16,7 @@ from minicluster.burst_routing.errors import RoutingError
 from minicluster.burst_routing.routing import configured as configured_routing
 from minicluster.embedded import log, ports
 from minicluster.embedded.configuration import order_timeout
-from minicluster.embedded.errors import ConfigurationError, StorageFull
+from minicluster.embedded.errors import ConfigurationError, SchedulerError, StorageFull
 from minicluster.embedded.jobs import dump
 from minicluster.embedded.jobs.configured_domains import configured_domains
 from minicluster.embedded.jobs.job_control import JobControl
@@ -31,7 +31,9 @@ from minicluster.embedded.jobs.replay import replay
 from minicluster.embedded.jobs.resource_status import ResourceStatus
 from minicluster.embedded.jobs.scheduler import Scheduler, placement_of, placement_text, policy_of
 from minicluster.embedded.jobs.store import Store
+from queue_policies.core_sharing import needs_sharing
 from queue_policies.nodes.pool import Pool
+from queue_policies.sharing import CoreSharing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from minicluster.burst_routing.routing import Routing
     from minicluster.embedded.ports import JSON
     from minicluster.embedded.services import Registry, RpcHandler
+    from queue_policies.policy import Policy
     from queue_policies.records import Action
     from queue_policies.records import State as SchedulerState
 
@@ -135,8 +138,11 @@ def _parts(context: ports.LeadContext, store: Store, clock: ports.Clock) -> Part
         store.values.set("epoch", epoch)
     order_timeout(context.config)  # refuses what it cannot read, before a malleable job needs it
     nodes = nodes_of(context.R)
+    policy = policy_of(context.config, context.log)
     pool = Pool(_with_domains(context.config, nodes), matches, placement_of(context.config, context.log))
-    scheduler = Scheduler(pool, policy_of(context.config, context.log), context.log)
+    scheduler = Scheduler(pool, policy, context.log)
+    if needs_sharing(policy):
+        scheduler.co_scheduling.open(_sharing(context, policy), policy.name, store.values)
     decisions = context.config.get("minicluster", {}).get("decisions")
     if decisions is not None:
         scheduler.recorder = DecisionFile(str(decisions), scheduler.policy.name)
@@ -159,6 +165,18 @@ def _parts(context: ports.LeadContext, store: Store, clock: ports.Clock) -> Part
 def _with_domains(config: JSON, nodes: Sequence[Node]) -> Sequence[Node]:
     configured = configured_domains(config, nodes)
     return nodes if configured is None else [each._replace(domains=configured[each.rank]) for each in nodes]
+
+
+def _sharing(context: ports.LeadContext, policy: Policy) -> CoreSharing:
+    """Return what can be enforced of quotas. Raises SchedulerError where nothing can."""
+    found = ports.QuotaEnforcement("", False, "") if context.enforcement is None else context.enforcement()
+    if not found.way:
+        raise SchedulerError(
+            f"queue policy {policy.name} has jobs share cores, and nothing enforces CPU quotas here; one of"
+            f" these would: {found.others or 'none was looked for'}"
+        )
+    context.log(log.INFO, f"CPU quotas are enforced by {found.way}")
+    return CoreSharing(whole_cores=found.whole_cores)
 
 
 def _routing(config: JSON, nodes: Sequence[Node]) -> Routing | None:

@@ -76,6 +76,8 @@ class LeadProcess(BrokerBase):
         tasks = Tasks(overlay, self.task_settings())
         engine = build_lead_services(self._context(execution, resources), self.registry)
         self.attributes.set("minicluster.queue-policy", engine.policy)
+        if self.enforcer.way:
+            self.attributes.set("minicluster.cpu-quotas", self.enforcer.way)
         execution.register(self.registry)
         forwarding = LeadSide(overlay, self.registry)
         membership = Membership(overlay, engine.membership, self.position.boot.hosts, cpus)
@@ -99,6 +101,7 @@ class LeadProcess(BrokerBase):
             restore=self.attributes.get("content.restore"),
             log=self.log,
             listener=TcpListener(lead_host(self.config), self.log),
+            enforcement=self.enforcer.described,
         )
 
     async def _shutdown(self, _request: RpcRequest) -> AsyncIterator[JSON]:

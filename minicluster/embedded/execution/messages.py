@@ -19,6 +19,19 @@ class JobMessage(TypedDict):
 # Lead → rank
 
 
+class RankLimit(TypedDict):
+    """How much CPU time a job may use on one rank, where jobs share cores."""
+
+    cores: float | None
+    """In cores; None: no limit."""
+    size: int
+    """How many cores it has there."""
+    ids: list[int]
+    """The cores that it has for itself, where an enforcement gives whole ones."""
+    order: int
+    """The number of this limit among those of the job, which `TasksLimited` repeats."""
+
+
 class StartTasks(JobMessage):
     """Start tasks: the first ones of a job, or further ones of a job that runs on the rank."""
 
@@ -76,6 +89,13 @@ class FilesComplete(JobMessage):
     """All other ranks are done: no more output for the job's files follows."""
 
     type: Literal["exec-release"]
+
+
+class LimitTasks(JobMessage):
+    """Let the job use so much CPU time from now on."""
+
+    type: Literal["exec-limit"]
+    limit: RankLimit
 
 
 class BarrierLeft(JobMessage):
@@ -186,6 +206,23 @@ class PmiAborted(JobMessage):
     text: str
 
 
+class TasksLimited(JobMessage):
+    """A limit holds now; `way` is the word for what enforces it."""
+
+    type: Literal["exec-limited"]
+    order: int
+    way: str
+
+
+class TasksUsage(JobMessage):
+    """What the job has used on this rank since the last such message."""
+
+    type: Literal["exec-usage"]
+    seconds: float
+    cpu: float  # in seconds of CPU time
+    memory: float  # now, of all that the rank's machine has: 0 to 1
+
+
 ToRank = (
     StartTasks
     | SignalTasks
@@ -196,6 +233,7 @@ ToRank = (
     | WriteFile
     | FilesComplete
     | BarrierLeft
+    | LimitTasks
 )
 ToLead = (
     TasksStarted
@@ -211,6 +249,8 @@ ToLead = (
     | RankDone
     | BarrierEntered
     | PmiAborted
+    | TasksLimited
+    | TasksUsage
 )
 
 
@@ -245,6 +285,7 @@ ACK = _type_of(OutputTaken)
 FILE = _type_of(WriteFile)
 RELEASE = _type_of(FilesComplete)
 PMI_RELEASE = _type_of(BarrierLeft)
+LIMIT = _type_of(LimitTasks)
 
 STARTED = _type_of(TasksStarted)
 OUTPUT = _type_of(TaskOutput)
@@ -259,3 +300,5 @@ WAITING = _type_of(RankWaiting)
 DONE = _type_of(RankDone)
 PMI_BARRIER = _type_of(BarrierEntered)
 PMI_ABORT = _type_of(PmiAborted)
+LIMITED = _type_of(TasksLimited)
+USAGE = _type_of(TasksUsage)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from minicluster.embedded.execution.messages import RankLimit
+
 _TEMPLATE = re.compile(r"\{\{\s*([a-zA-Z0-9_.]+)\s*\}\}")
 _TUPLES = ("argv", "tasks", "cores", "gpus", "fresh", "cpus")
 
@@ -68,6 +70,8 @@ class RankLaunch:
     """What holds without the shell option `cpu-affinity`: one of its words, or of `cpu_binding`'s."""
     workers: tuple[RankWorker, ...] = ()
     """The task workers; (): the job has none."""
+    limit: RankLimit | None = None
+    """Its CPU limit, where jobs may share cores; None: nothing is limited or measured."""
 
     def refusal(self, user: int) -> str:
         """Return why a broker of this uid may not start it, in Flux's words; empty: it may."""

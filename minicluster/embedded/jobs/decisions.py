@@ -6,8 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from broker_config.formats.job_states import JobState
+from minicluster.embedded.jobs.cpu_quotas import CpuQuotas
 from minicluster.embedded.jobs.launch_queue import WaitingLaunch
-from queue_policies.orders.records import Begun, GrowOrder, ShrinkOrder
+from queue_policies.orders.records import Begun, GrowOrder, GuestBegun, QuotaOrder, ShrinkOrder
 
 if TYPE_CHECKING:
     import asyncio
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from minicluster.embedded.jobs.malleable_jobs import MalleableJobs
     from minicluster.embedded.jobs.parts import Parts
     from minicluster.embedded.jobs.scheduler import Deed
+    from minicluster.embedded.jobs.usage_meter import UsageSample
 
 
 class Decisions:
@@ -48,6 +50,7 @@ class Decisions:
         self._launches = launches
         self._allocations = allocations
         self._bypassing = jobs.bypassing
+        self.quotas = CpuQuotas(parts, jobs.by_id, log, lifecycle)
         self._malleable: MalleableJobs | None = None
         self._wake: asyncio.TimerHandle | None = None
         commits.on_turn.append(self._decide)
@@ -56,6 +59,11 @@ class Decisions:
         """Note that a task of a malleable job ended."""
         if self._malleable is not None:
             self._malleable.task_ended(job, task)
+
+    def used(self, job: int, sample: UsageSample) -> None:
+        """Note what a running job used on a rank."""
+        self._parts.scheduler.co_scheduling.used(job, sample, self._parts.clock())
+        self._commits.schedule()
 
     def _decide(self) -> None:
         if not self.ready:
@@ -76,6 +84,11 @@ class Decisions:
     def _apply(self, deed: Deed) -> None:
         if isinstance(deed, Begun):
             self._start(deed)
+        elif isinstance(deed, GuestBegun):
+            self._start(deed)
+            self.quotas.begun(deed)
+        elif isinstance(deed, QuotaOrder):
+            self.quotas.order(deed)
         elif isinstance(deed, (GrowOrder, ShrinkOrder)):
             self._loaded().order(deed)
         else:
@@ -86,7 +99,7 @@ class Decisions:
             self._allocations.bypass(job)
             self._launches.add(WaitingLaunch(job, None))
 
-    def _start(self, begun: Begun) -> None:
+    def _start(self, begun: Begun | GuestBegun) -> None:
         job, request = self._jobs[begun.queued.id], cast("RequestedResources", begun.request)
         credentials = None
         if job.elastic is not None and job.elastic.malleable:

@@ -41,6 +41,8 @@ class ActiveJob:
     """None: the anonymous one."""
     elastic: Sizes | None = None
     """None: the job is rigid."""
+    consent: str = ""
+    """Its `user.share`: whether it shares cores."""
     state: JobState = JobState.NEW
     priority: int | None = None
     """None until the job has left the state PRIORITY."""
@@ -79,7 +81,7 @@ class ActiveJob:
         """Return a new job."""
         cwd = intern(parsed.cwd) if parsed.cwd is not None else None
         asked = (parsed.resources, parsed.duration, intern(parsed.name), parsed.ntasks, parsed.tasks_per)
-        return cls(jobid, userid, urgency, flags, *asked, cwd, parsed.queue, parsed.elastic)
+        return cls(jobid, userid, urgency, flags, *asked, cwd, parsed.queue, parsed.elastic, parsed.consent)
 
     def bring(self, resources: dict[str, Any]) -> None:
         """Have it start with these resources, of whatever size it is."""

@@ -46,7 +46,7 @@ class JobManager:
         self.updates = JobUpdates(parts, self.jobs, log, self.admission, allocations)
         output = JobOutput(parts, self.jobs, self.commits, self.lifecycle)
         self.reports = Reports(self.jobs, log, self.lifecycle, self.decisions, output)
-        self._launcher = Launcher(parts, launches, self.commits, self.reports)
+        self._launcher = Launcher(parts, launches, self.commits, self.reports, self.decisions.quotas)
 
     def job(self, jobid: int, unknown: RpcError, inactive: int) -> ActiveJob:
         """Return an active job. Raises `unknown`, or RpcError numbered `inactive` where it has ended."""

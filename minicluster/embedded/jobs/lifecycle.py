@@ -6,7 +6,7 @@ import json
 import signal
 from typing import TYPE_CHECKING
 
-from broker_config.formats.job_states import JobState
+from broker_config.formats.job_states import JobResult, JobState
 from minicluster.embedded.jobs.job_attributes import attributes
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class JobLifecycle:
 
     def enter_cleanup(self, job: ActiveJob, now: float) -> None:
         """Note that the job does not run any more, or will never run."""
+        self._parts.scheduler.co_scheduling.stopping(job.id)
         self._jobs.move(job, JobState.CLEANUP)
         job.t_cleanup = now
 
@@ -87,7 +88,8 @@ class JobLifecycle:
     def _clean(self, job: ActiveJob) -> None:
         """Move a job from CLEANUP to INACTIVE: free its resources, store its attributes, drop its record."""
         if job.R is not None:
-            self._parts.scheduler.free(job.id)
+            completed = job.result is JobResult.COMPLETED
+            self._parts.scheduler.free(job.id, self._parts.clock(), completed=completed)
             self._log.append(job, "free")
         job.t_inactive = self._log.append(job, "clean")
         if job.timer is not None:

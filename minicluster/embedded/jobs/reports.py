@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 
 from minicluster.embedded.jobs.job_log import EXEC
 from minicluster.embedded.jobs.task_shapes import LaunchShapes
+from minicluster.embedded.jobs.usage_meter import UsageSample
 from minicluster.embedded.ports import Launch
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from minicluster.embedded.jobs.active_jobs import ActiveJobs
     from minicluster.embedded.jobs.commit_loop import CommitLoop
+    from minicluster.embedded.jobs.cpu_quotas import CpuQuotas
     from minicluster.embedded.jobs.decisions import Decisions
     from minicluster.embedded.jobs.job_log import JobLog
     from minicluster.embedded.jobs.job_output import JobOutput
@@ -80,15 +84,27 @@ class Reports:
         """A task's stream ended."""
         self._output.eof(jobid, task, stream)
 
+    def limited(self, jobid: int, order: int, ways: Sequence[str]) -> None:
+        """A CPU limit holds on all ranks of the job."""
+        if (job := self._jobs.get(jobid)) is not None:
+            self._decisions.quotas.limited(job, order, ways)
+
+    def used(self, jobid: int, rank: int, seconds: float, cpu: float, memory: float) -> None:
+        """A job used CPU time and memory on a rank."""
+        self._decisions.used(jobid, UsageSample(rank, seconds, cpu, memory))
+
 
 class Launcher:
     """Has the executor start the jobs that got resources, once that is stored."""
 
-    def __init__(self, parts: Parts, launches: LaunchQueue, commits: CommitLoop, reports: Reports) -> None:
+    def __init__(
+        self, parts: Parts, launches: LaunchQueue, commits: CommitLoop, reports: Reports, quotas: CpuQuotas
+    ) -> None:
         self._parts = parts
         self._launches = launches
         self._reports = reports
         self._shape = LaunchShapes(parts.scheduler, parts.config)
+        self._quotas = quotas
         commits.on_written.append(self._launch)
 
     def _launch(self) -> None:
@@ -97,4 +113,5 @@ class Launcher:
             file = None if credentials is None else credentials()
             workers, floats = self._shape.of(job.id)
             asked = (job.id, spec, job.R or {}, job.userid, file)
-            self._parts.executor.start(Launch(*asked, self._reports, workers, floats))
+            limits = self._quotas.launch_limits(job.id)
+            self._parts.executor.start(Launch(*asked, self._reports, workers, floats, limits))

@@ -6,22 +6,26 @@ import math
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from minicluster.embedded.errors import SchedulerError
+from minicluster.embedded.jobs.co_scheduling import CoScheduling
 from minicluster.embedded.log import ERR, WARNING
 from queue_policies.decision import decide, stuck
 from queue_policies.errors import PolicyDefect, PolicyError
 from queue_policies.learning import Learner
 from queue_policies.nodes.feasibility import counted_cores, infeasible
 from queue_policies.orders.actions import Actions
-from queue_policies.orders.records import Begun, GrowOrder, Misfit, ShrinkOrder
+from queue_policies.orders.records import Begun, GrowOrder, GuestBegun, Misfit, QuotaOrder, ShrinkOrder
 from queue_policies.orders.resizing import Resizing
 from queue_policies.plugin_group import shown
 from queue_policies.queue import IndexedQueue
 from queue_policies.records import (
     Change,
+    CpuQuota,
     Elastic,
     Happened,
     QueuedJob,
+    Remember,
     Reserve,
+    Start,
     State,
     WakeAt,
 )
@@ -90,7 +94,7 @@ def _named_placement(config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     return table.get("placement") or (DEFAULT_PLACEMENT if settings else ""), settings
 
 
-Deed = Begun | GrowOrder | ShrinkOrder | Reserve
+Deed = Begun | GuestBegun | GrowOrder | ShrinkOrder | QuotaOrder | Reserve
 """What the job manager is to do after a decision."""
 
 
@@ -119,6 +123,7 @@ class Scheduler:
         self.infeasible_reasons: dict[Any, str | None] = {}
         """By request: why it can never be satisfied, None where it can. Empty it when the nodes change."""
         self.resizing = Resizing(pool, self.queue, self.running, self._changes.append)
+        self.co_scheduling = CoScheduling(pool, self.queue, self.running, self.changed, log)
         self._actions = Actions(self.queue, self.running, self.resizing)
         self._malleable = 0  # malleable jobs that run
         self._learner = Learner()
@@ -144,7 +149,8 @@ class Scheduler:
         """Add a job, which may start from now on."""
         limit = job.duration or math.inf
         queued = QueuedJob(job.id, job.priority or 0, job.resources, job.t_submit, limit, job.userid)
-        self.queue.add(queued if job.elastic is None else self._elastic(queued, job))
+        queued = queued if job.elastic is None else self._elastic(queued, job)
+        self.queue.add(self.co_scheduling.queued(queued, job))
         self.changed(Happened.ARRIVED, job.id)
 
     def _elastic(self, queued: QueuedJob, job: ActiveJob) -> QueuedJob:
@@ -169,10 +175,11 @@ class Scheduler:
             change = self.resizing.cancel(job)
         if change is not None:
             self._names.pop(job, None)
+            self.co_scheduling.left(job)
             self.changed(change, job)
 
-    def free(self, job: int) -> None:
-        """Free the job's resources."""
+    def free(self, job: int, now: float, *, completed: bool = False) -> None:
+        """Free the job's resources; `completed` says whether all of its work is done."""
         ended = self.running.pop(job)
         if ended is None:
             return
@@ -183,6 +190,8 @@ class Scheduler:
             self._reports.pop(job, None)
             self._malleable -= ended.elastic.malleable
             self.resizing.ended(job, cast("RequestedResources", ended.request), allocation)
+        left = 0.0 if completed else ended.left(now)
+        self.co_scheduling.ended(ended, now, None if left is None else 1 - left)
         self.changed(Happened.ENDED, job)
 
     def changed(self, what: Happened, job: int | None = None) -> None:
@@ -215,16 +224,16 @@ class Scheduler:
 
     def decide(self, now: float) -> list[Deed]:
         """Call the policy; return what to do, in order. Queue and pool are updated already."""
-        deeds: list[Deed] = [*self.resizing.ready(now)]
+        deeds: list[Deed] = [*self.co_scheduling.orders(), *self.resizing.ready(now)]
         if deeds:
             self._malleable += _malleable(deeds)
         changes = tuple(self._changes)
         self._changes.clear()
-        if not changes or not (self.queue or self._malleable):
+        if not changes or not (self.queue or self._malleable or self.co_scheduling.sharing):
             return deeds
         if self._last_defect:  # it may not have processed the changes of its last call
             changes = (Change(Happened.CLUSTER), *changes)
-        state = State(self.queue, self.running, self.pool, changes)
+        state = self.co_scheduling.state(State(self.queue, self.running, self.pool, changes))
         try:
             actions = decide(self.policy, state, now)
         except PolicyDefect as defect:
@@ -233,7 +242,7 @@ class Scheduler:
         self._last_defect = ""
         if self.recorder is not None:
             self.recorder(state, now, actions)
-        carried_out = [deed for action in actions if (deed := self._apply(action, now)) is not None]
+        carried_out = [deed for action in actions for deed in self._apply(action, now)]
         self._malleable += _malleable(carried_out)
         if self.queue and not self.running and self.wake is None:
             self._check_stuck_queue(state, now)
@@ -251,17 +260,19 @@ class Scheduler:
         except PolicyDefect as defect:
             self._report_defect(str(defect))
 
-    def _apply(self, action: Action, now: float) -> Deed | None:
+    def _apply(self, action: Action, now: float) -> Sequence[Deed]:
         if isinstance(action, WakeAt):
             self.wake = action.time if self.wake is None else min(self.wake, action.time)
-            return None
+            return ()
         if isinstance(action, Reserve):
-            return action if action.job in self.queue else None
+            return (action,) if action.job in self.queue else ()
+        if isinstance(action, CpuQuota | Remember) or (isinstance(action, Start) and action.on is not None):
+            return self.co_scheduling.apply(action, now)
         deed = self._actions.apply(action, now)
         if isinstance(deed, Misfit):
             self._log(ERR, deed.described(self.policy.name, str(deed.job)))
-            return None
-        return deed
+            return ()
+        return () if deed is None else (deed,)
 
 
 def _malleable(deeds: Iterable[Deed]) -> int:

@@ -80,6 +80,7 @@ class Executor:
         self.signals: list[tuple[int, int]] = []
         self.kills: list[tuple[int, int]] = []
         self.tasks: list[tuple[str, int, list[int]]] = []  # of malleable jobs: what, job, which
+        self.limits: list[tuple[int, JSON]] = []  # of jobs that share cores: job, limit by rank
 
     def start(self, launch: Launch) -> None:
         self.launches.append(launch)
@@ -89,6 +90,9 @@ class Executor:
 
     def kill(self, jobid: int, signum: int) -> None:
         self.kills.append((jobid, signum))
+
+    def limit(self, jobid: int, limits: JSON) -> None:
+        self.limits.append((jobid, limits))
 
     def extend(self, jobid: int, order: int, slots: JSON, hosts: JSON) -> bool:
         assert {slot.rank for slot in slots.values()} == set(hosts)

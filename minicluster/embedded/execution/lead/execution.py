@@ -10,6 +10,7 @@ from minicluster.embedded.execution.lead.barriers import PmiBarriers
 from minicluster.embedded.execution.lead.ends import RankEnds
 from minicluster.embedded.execution.lead.exits import TaskExits
 from minicluster.embedded.execution.lead.launches import Launches
+from minicluster.embedded.execution.lead.limits import RankCpuLimits
 from minicluster.embedded.execution.lead.output import OutputRouter
 from minicluster.embedded.execution.lead.runs import Runs
 from minicluster.embedded.execution.lead.standard_input import StandardInput
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from minicluster.embedded.execution.lead.cpu_table import CpuTable
     from minicluster.embedded.execution.lead.run import Run
-    from minicluster.embedded.execution.messages import MessageType, ToRank
+    from minicluster.embedded.execution.messages import MessageType, RankLimit, ToRank
     from minicluster.embedded.overlay.overlay import LeadOverlay
     from minicluster.embedded.ports import Launch
     from minicluster.embedded.services import Registry
@@ -36,6 +37,7 @@ class Execution:
         self._input = StandardInput(self._runs, overlay)
         self._ends = RankEnds(self._runs, self._input.rank_left)
         self._launches = Launches(self._runs, overlay, self._ends.lose, cpus, log)
+        self._limits = RankCpuLimits(overlay)
         output, exits, barriers = OutputRouter(overlay), TaskExits(), PmiBarriers(self._runs)
         self._on(messages.STARTED, self._launches.started)
         self._on(messages.OUTPUT, output.wrote)
@@ -50,6 +52,8 @@ class Execution:
         self._on(messages.DONE, self._ends.done)
         self._on(messages.PMI_BARRIER, barriers.entered)
         self._on(messages.PMI_ABORT, barriers.aborted)
+        self._on(messages.LIMITED, self._limits.limited)
+        self._on(messages.USAGE, self._limits.used)
 
     def _on(self, kind: MessageType[M], handler: Callable[[Run, int, M, bytes], None]) -> None:
         """Register `handler` for messages of this type about jobs whose processes live."""
@@ -81,6 +85,12 @@ class Execution:
     def end_tasks(self, jobid: int, tasks: Collection[int]) -> None:
         """End some tasks: SIGTERM now, SIGKILL after the kill timeout."""
         self._send_to_ranks(jobid, EndTasks(type="exec-end", job=jobid, tasks=list(tasks)))
+
+    def limit(self, jobid: int, limits: Mapping[int, RankLimit]) -> None:
+        """Let the job use so much CPU time on its ranks. A job that is gone is ignored."""
+        run = self._runs.by_id.get(jobid)
+        if run is not None:
+            self._limits.send(run, limits)
 
     def _send_to_ranks(self, jobid: int, message: ToRank) -> None:
         run = self._runs.by_id.get(jobid)

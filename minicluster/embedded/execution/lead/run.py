@@ -77,6 +77,8 @@ class Run:
     """Whether the status is of the task that failed the job: those killed for it do not count."""
     elastic: ElasticWorkers | None = None
     """None: the job is not malleable."""
+    limited: dict[int, dict[int, str]] = field(default_factory=dict)
+    """By the number of a CPU limit: on which ranks it holds, and by what."""
 
     @property
     def size(self) -> int:
@@ -219,4 +221,5 @@ def _rank_launch(
         credentials=None if launch.credentials is None else CREDENTIALS,
         owner=os.getuid(),
         workers=workers,
+        limit=None if launch.limits is None else launch.limits.get(node.rank),
     )

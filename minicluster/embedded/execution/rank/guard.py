@@ -1,15 +1,20 @@
 """Ends a broker's tasks when the broker itself was killed: a small shell that waits on a pipe.
 
 Tasks lead their own sessions, so nothing else ties them to their broker. Where the pipe ends without a line,
-the broker died. Then the shell kills every process with the broker's MARKER in its environment.
+the broker died. Then the shell kills every process with the broker's MARKER in its environment, and
+removes the broker's control groups.
 """
 
 from __future__ import annotations
 
 import contextlib
 import subprocess
+from typing import TYPE_CHECKING
 
 from minicluster.embedded.execution.processes import MARKER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _SCRIPT = """\
 read word
@@ -19,6 +24,16 @@ for round in 1 2 3; do
         pid=${file#/proc/}
         kill -KILL "${pid%/environ}" 2>/dev/null
     done
+done
+shift
+for round in 1 2 3 4 5 6 7 8 9 10; do
+    left=
+    for group in "$@"; do
+        rmdir "$group"/*/ "$group" 2>/dev/null
+        [ -d "$group" ] && left=1
+    done
+    [ -z "$left" ] && exit
+    sleep 0.2
 done
 """
 
@@ -30,11 +45,18 @@ class Guard:
         self._marker = marker
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        """Begin to watch over this process."""
+    def start(self, groups: Sequence[str] = ()) -> None:
+        """Begin to watch over this process, which made these directories of control groups."""
         if self._process is None:
             self._process = subprocess.Popen(
-                ["/bin/sh", "-c", _SCRIPT, "flux-guard", f"{MARKER}={self._marker.replace('.', '[.]')}[.]"],
+                [
+                    "/bin/sh",
+                    "-c",
+                    _SCRIPT,
+                    "flux-guard",
+                    f"{MARKER}={self._marker.replace('.', '[.]')}[.]",
+                    *groups,
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

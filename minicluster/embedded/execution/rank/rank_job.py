@@ -27,6 +27,7 @@ from minicluster.embedded.execution.rank.output_streams import OutputStreams
 from minicluster.embedded.execution.rank.streams import InputFeed
 from minicluster.embedded.execution.rank.task import Task
 from minicluster.embedded.execution.rank.task_input import TaskInput
+from minicluster.embedded.execution.rank.task_limits import TaskLimits
 from minicluster.embedded.execution.rank.task_processes import TaskProcesses
 from minicluster.embedded.log import ERR
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from minicluster.embedded.execution.messages import SendToLead
     from minicluster.embedded.execution.processes import Reaper
     from minicluster.embedded.execution.rank.cpus import BindThread
+    from minicluster.embedded.execution.rank.enforcement.enforcer import Enforcer
     from minicluster.embedded.execution.rank.spawn import BrokerEnv, StartedTask
     from minicluster.embedded.execution.rank_launch import RankLaunch
 
@@ -54,6 +56,8 @@ class RankSettings:
     """Seconds from SIGTERM to SIGKILL."""
     bind: BindThread = bound_to
     """Gives the thread that starts a task the task's CPUs."""
+    enforcer: Callable[[], Enforcer] | None = None
+    """Returns what enforces CPU limits here; it is asked where a job has one. None: nothing does."""
 
 
 class RankJob:
@@ -72,6 +76,7 @@ class RankJob:
         self._cwd = ""
         marker = spawn.marker(settings.broker, rank_launch)
         self.processes = TaskProcesses(self._tasks, settings.reaper, marker, settings.grace)
+        self.limits = TaskLimits(rank_launch, self.processes, settings.enforcer, send)
         self.input = TaskInput(rank_launch.id, self._tasks, send)
         self.output = OutputStreams(rank_launch, self._directory, send)
         self._writes_for_others = self.output.writes_for_others
@@ -98,6 +103,7 @@ class RankJob:
         except OSError as error:
             self._refuse(1, f"{error.filename}: {error.strerror}")
             return
+        self.limits.begin()
         self._start_tasks()
 
     def extend(self, rank_launch: RankLaunch) -> None:
@@ -126,7 +132,7 @@ class RankJob:
         for rank in rank_launch.tasks if rank_launch.fresh is None else rank_launch.fresh:
             try:
                 with binder.bound(rank):
-                    started = spawn.start(rank_launch, rank, self._settings.broker, self._cwd)
+                    started = spawn.start(rank_launch, rank, self._settings.broker, self._cwd, self.limits.enter)
                 self._adopt(rank, started)
             except OSError as error:
                 missing = error.filename if error.filename is not None else rank_launch.argv[0]
@@ -154,6 +160,7 @@ class RankJob:
     def _adopt(self, rank: int, started: StartedTask) -> None:
         task = self._tasks[rank] = Task(rank, started.pid)
         self._settings.reaper.watch(started.pid, lambda status: self._exited(task, status))
+        self.limits.adopt(started.pid)
         for stream, descriptor in (("stdout", started.stdout), ("stderr", started.stderr)):
             task.channels += 1
             self.output.follow(rank, stream, descriptor, lambda: self._channel_closed(task))
@@ -200,6 +207,7 @@ class RankJob:
 
         self._has_ended = True
         self.processes.close()
+        self.limits.close()
         self.output.close()
         shutil.rmtree(self._directory, ignore_errors=True)
         self._send(RankDone(type="exec-done", job=self._rank_launch.id, part=self._rank_launch.part))

@@ -14,7 +14,7 @@ from minicluster.embedded.execution.processes import MARKER
 from minicluster.malleable.variables import ORDER_VARIABLE, PATH_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from minicluster.embedded.execution.rank_launch import RankLaunch
 
@@ -61,10 +61,17 @@ def write_files(directory: Path, files: Mapping[str, Any]) -> None:
         path.chmod(int(entry.get("mode", 0o600)) & 0o7777)
 
 
-def start(rank_launch: RankLaunch, task: int, broker: BrokerEnv, cwd: str) -> StartedTask:
+def start(
+    rank_launch: RankLaunch,
+    task: int,
+    broker: BrokerEnv,
+    cwd: str,
+    enter: Callable[[], None] | None = None,
+) -> StartedTask:
     """Start a task as the leader of its own session, on the CPUs of this thread.
 
-    Raises OSError where the command cannot be executed.
+    `enter` is called in its process before the command begins. Raises OSError where the command cannot be
+    executed.
     """
     tmpdir = str(jobtmp(broker, rank_launch))
     argv = [rank_launch.expand(word, task, tmpdir) for word in rank_launch.argv]
@@ -90,6 +97,7 @@ def start(rank_launch: RankLaunch, task: int, broker: BrokerEnv, cwd: str) -> St
                 bufsize=0,
                 start_new_session=True,
                 pass_fds=() if theirs is None else (theirs.fileno(),),
+                preexec_fn=enter,  # noqa: PLW1509 - a broker has one thread
             )
     except BaseException:
         if ours is not None:

@@ -6,7 +6,7 @@ import asyncio
 import signal
 from typing import TYPE_CHECKING
 
-from minicluster.embedded.execution.processes import belongs, in_session, signal_family, signal_group
+from minicluster.embedded.execution.processes import belongs, family, in_session, signal_family, signal_group
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -55,6 +55,10 @@ class TaskProcesses:
             signal_family(leftovers, signal.SIGTERM)
             self._ending = self._loop.call_later(self._grace, self._kill_all)
         return bool(leftovers)
+
+    def present(self) -> list[int]:
+        """Return the ids of all processes of the job."""
+        return list(dict.fromkeys(family([*_running(self._tasks.values()), *self._leftovers()])))
 
     def close(self) -> None:
         """Cancel the repeated SIGKILL: no process is left."""

@@ -14,7 +14,7 @@ from minicluster.embedded.execution.rank.rank_job import RankJob, RankSettings
 from minicluster.embedded.execution.rank_launch import RankLaunch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from minicluster.embedded.execution.messages import MessageType, StartTasks, ToLead, WriteInput
     from minicluster.embedded.overlay.overlay import Overlay
@@ -41,6 +41,7 @@ class Tasks:
         self._on_job(messages.ACK, lambda job, message, _: job.output.window.taken(message["bytes"]))
         self._on_job(messages.FILE, lambda job, message, body: job.output.take(message, body))
         self._on_job(messages.RELEASE, lambda job, _message, _body: job.release())
+        self._on_job(messages.LIMIT, lambda job, message, _: job.limits.change(message))
         self._on_job(messages.PMI_RELEASE, lambda job, message, _: job.pmi.release(message["puts"]))
 
     def _on(self, kind: MessageType[M], handler: Callable[[int, M, bytes], None]) -> None:
@@ -65,11 +66,16 @@ class Tasks:
         if rank_launch.id in self._jobs:
             self._jobs[rank_launch.id].extend(rank_launch)
             return
-        self._guard.start()
+        self._guard.start(self._groups(rank_launch))
         job = self._jobs[rank_launch.id] = RankJob(
             rank_launch, self._settings, self._send, lambda: self._ended(rank_launch.id)
         )
         job.start()
+
+    def _groups(self, rank_launch: RankLaunch) -> Sequence[str]:
+        """Return the directories of the broker's control groups, where a job has a CPU limit."""
+        enforcer = self._settings.enforcer
+        return () if rank_launch.limit is None or enforcer is None else enforcer().directories
 
     def _ended(self, job: int) -> None:
         del self._jobs[job]
