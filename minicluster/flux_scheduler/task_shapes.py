@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from queue_policies.placement.attributes import shape_of, valid_shape_of
-
 from broker_config.formats.jobspec import parse, read, user_of
+from queue_policies.placement.attributes import shape_of, valid_shape_of
 
 if TYPE_CHECKING:
     from broker_config.formats.jobspec import Parsed

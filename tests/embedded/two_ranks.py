@@ -130,7 +130,7 @@ class Ranks:
         self.tasks = []
         for rank, host in HOSTS.items():
             broker = BrokerEnv("local:///x", directory / host, "marker")
-            settings = RankSettings(host, broker, reaper, 0.3, lambda: enforcer)
+            settings = RankSettings(host, broker, reaper, 0.3, enforcer=lambda: enforcer)
             self.tasks.append(Tasks(star.end(f"rank {rank}", rank), settings))
 
     def start(

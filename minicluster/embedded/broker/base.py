@@ -75,9 +75,8 @@ class BrokerBase:
         outer = os.environ.get(MARKER)
         mine = str(self.attributes.get("broker.uuid"))[:8]
         broker = BrokerEnv(self.uri, self.rundir, f"{outer}/{mine}" if outer else mine)
-        return RankSettings(
-            self.position.boot.hosts[self.rank], broker, self.reaper, self.grace, self.enforcer
-        )
+        host = self.position.boot.hosts[self.rank]
+        return RankSettings(host, broker, self.reaper, self.grace, enforcer=self.enforcer)
 
     async def open(self) -> None:
         """Handle ended children and signals, and open the local socket."""

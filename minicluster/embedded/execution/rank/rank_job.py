@@ -132,7 +132,9 @@ class RankJob:
         for rank in rank_launch.tasks if rank_launch.fresh is None else rank_launch.fresh:
             try:
                 with binder.bound(rank):
-                    started = spawn.start(rank_launch, rank, self._settings.broker, self._cwd, self.limits.enter)
+                    started = spawn.start(
+                        rank_launch, rank, self._settings.broker, self._cwd, self.limits.enter
+                    )
                 self._adopt(rank, started)
             except OSError as error:
                 missing = error.filename if error.filename is not None else rank_launch.argv[0]
