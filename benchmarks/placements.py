@@ -3,7 +3,7 @@
 python benchmarks/placements.py [--before CHECKOUT] [--pairs N] [--queued N]
 
 640 nodes of two NUMA domains with 32 cores each, all in use, and jobs of many sizes and profiles queued.
-Then, again and again, a running job ends and another arrives: one decision each. With --before, the directory of
+Then, again and again, a running job ends and another arrives: one decision each. With --before, the folder of
 another revision of this project, `fcfs`, `easy` and `backfill` are measured there as well, in turn. Seconds
 are those of the processor. Ends with 1 where the median of these pairs is below 0.97, or `balanced` takes
 fewer than 1,000 decisions a second with `fcfs` or `backfill`.
