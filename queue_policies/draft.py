@@ -28,12 +28,14 @@ class Draft:
     """The orders of one decision. Several orders to a job become one action."""
 
     def __init__(self, state: State) -> None:
+        self._cluster = state.cluster
         self._sketch = state.cluster.sketch()
         self._promised = 0  # free units for growing jobs and for starts after shrinks
         self._returned: dict[int, int] = {}  # units that shrinking jobs return, promised to no job
         self._started: dict[int, _PlannedStart] = {}
         self._resized: dict[int, tuple[RunningJob, int]] = {}
         self._wake = math.inf
+        self._enlarged = False  # whether a job that starts was placed anew, after others
 
     @property
     def idle(self) -> int:
@@ -109,6 +111,7 @@ class Draft:
             raise AssertionError(f"job {job.id} does not fit where it fitted")
         larger = request.size > started.size
         started.size = request.size
+        self._enlarged = True
         return larger
 
     def shrink(self, job: RunningJob, size: int) -> None:
@@ -127,11 +130,26 @@ class Draft:
 
     def answer(self, now: float) -> list[Action]:
         """Return the actions: first the jobs that shrink, then those that start, then those that grow."""
+        if self._enlarged:
+            self._place_in_order()
         resized = self._resized.values()
         actions: list[Action] = [*_shrinks(resized), *_starts(self._started.values()), *_grows(resized)]
         if now < self._wake < math.inf:
             actions.append(WakeAt(self._wake))
         return actions
+
+    def _place_in_order(self) -> None:
+        """Place the jobs that start once more, in the order of their actions: on nodes some may fit no more.
+
+        One that was enlarged may now get what others got that were placed before. These start smaller, or wait.
+        """
+        sketch = self._cluster.sketch()
+        for planned in [each for each in self._started.values() if not each.after]:
+            request = place(sketch, planned.job, planned.size)
+            if request is None:
+                del self._started[planned.job.id]
+            else:
+                planned.size = request.size
 
 
 def _shrinks(resized: Iterable[tuple[RunningJob, int]]) -> Iterator[Shrink]:

@@ -157,3 +157,24 @@ def test_a_policy_that_there_is_not_has_a_nearest() -> None:
         1,
         "minicluster: unknown queue policy 'esay'; did you mean 'easy'?",
     )
+
+
+def test_placements_are_listed_with_their_settings() -> None:
+    shown = _call("placements", "random").stdout.splitlines()
+    assert shown[0].split() == ["PLACEMENT", "DEFAULT", "DESCRIPTION"]
+    assert shown[1].startswith("random ")
+    assert shown[2].split()[:2] == ["seed", "0"]
+
+
+def test_placements_are_listed_as_json() -> None:
+    rows = json.loads(_call("placements", "-o", "json").stdout)
+    assert {"low-rank", "task-group", "balanced"} <= {row["name"] for row in rows}
+    assert all({"name", "description", "settings"} <= set(row) for row in rows)
+
+
+def test_a_placement_that_there_is_not_has_a_nearest() -> None:
+    shown = _call("placements", "balansed")
+    assert (shown.returncode, shown.stderr.strip()) == (
+        1,
+        "minicluster: unknown placement 'balansed'; did you mean 'balanced'?",
+    )

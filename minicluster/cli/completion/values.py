@@ -92,6 +92,13 @@ def _described(job: Job) -> str:
     return f"{job.result.name if job.result else job.state.name} {job.name}"
 
 
+def _placements(_context: Any, _incomplete: str) -> Values:
+    from queue_policies.placement import plugins
+    from queue_policies.simulator.selection import described
+
+    return Values({each.name: each.description for each in described(plugins.registry().placements)})
+
+
 def _policies(_context: Any, incomplete: str) -> Values:
     from queue_policies import plugins
     from queue_policies.simulator.selection import choices
@@ -159,6 +166,7 @@ _SOURCES: Mapping[str, ValueSource] = {
     "FILE": _any_file,
     "DUMP": _any_file,
     "POLICY": _policies,
+    "PLACEMENT": _placements,
     "WORKLOAD": _workloads,
     "NAME|DUMP": _clusters_or_files,
     "FIELD": _fields,
