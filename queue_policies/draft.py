@@ -16,6 +16,8 @@ from queue_policies.walk import place
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from queue_policies.records import Sketch
+
 
 @dataclass(slots=True)
 class _PlannedStart:
@@ -131,25 +133,27 @@ class Draft:
     def answer(self, now: float) -> list[Action]:
         """Return the actions: first the jobs that shrink, then those that start, then those that grow."""
         if self._enlarged:
-            self._place_in_order()
+            self._started = _in_order(self._started, self._cluster.sketch())
         resized = self._resized.values()
         actions: list[Action] = [*_shrinks(resized), *_starts(self._started.values()), *_grows(resized)]
         if now < self._wake < math.inf:
             actions.append(WakeAt(self._wake))
         return actions
 
-    def _place_in_order(self) -> None:
-        """Place the jobs that start once more, in the order of their actions: on nodes some may fit no more.
 
-        One that was enlarged may now get what others got that were placed before. These start smaller, or wait.
-        """
-        sketch = self._cluster.sketch()
-        for planned in [each for each in self._started.values() if not each.after]:
-            request = place(sketch, planned.job, planned.size)
-            if request is None:
-                del self._started[planned.job.id]
-            else:
-                planned.size = request.size
+def _in_order(started: dict[int, _PlannedStart], sketch: Sketch) -> dict[int, _PlannedStart]:
+    """Return the starts, placed once more in the order of their actions: on nodes some may fit no more.
+
+    One that was enlarged may get what others got that were placed before: these start smaller, or wait.
+    """
+    found = {}
+    for number, planned in started.items():
+        request = None if planned.after else place(sketch, planned.job, planned.size)
+        if request is not None:
+            planned.size = request.size
+        if planned.after or request is not None:
+            found[number] = planned
+    return found
 
 
 def _shrinks(resized: Iterable[tuple[RunningJob, int]]) -> Iterator[Shrink]:
