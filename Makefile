@@ -12,6 +12,8 @@
 #                are cut between two clusters; on real Flux too if it is on PATH
 # make prove-clouds   what bursts to clouds promise, and those that cannot join, with figures: every fault and 1,000
 #                random lives over each rehearsed cloud, isolated bursts, and what is sold there and really boots
+# make prove-placement   the paper on granularity, reproduced with a hundred seeds, and what placements promise, with
+#                figures
 # make cluster   a real Kubernetes control plane on this machine, in the background; FAKE_NODES=3: with nodes
 #                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux); INSTALL=1:
 #                with the operator and the metrics adapter in pods, as the chart installs them
@@ -32,7 +34,7 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
 .PHONY: help demo test test-all test-pure supplies properties hostile prove-rest prove-burst prove-burst-machine \
-	prove-burst-clusters prove-clouds cluster cluster-down clusters clusters-down images lint format manifests reference release lock clean
+	prove-burst-clusters prove-clouds prove-placement cluster cluster-down clusters clusters-down images lint format manifests reference release lock clean
 help:
 	@sed -n 's/^# make/make/p; s/^#      /     /p' Makefile
 
@@ -105,6 +107,11 @@ CLOUD_BOOTS := tests/kubernetes/pods/test_made_nodes.py tests/kubernetes/pods/te
 prove-clouds: $(VENV)/.ready
 	@code=0; for proof in $(CLOUD_PROOFS) $(ISOLATED_PROOFS); do $(BIN)/python -m tests.burst.proofs.$$proof || code=1; done; \
 		$(PYTEST) -s -v --prove-bursts $(CLOUD_BOOTS) || code=1; exit $$code
+
+# Each prints figures, and ends with 1 where a gate is missed.
+PLACEMENT_PROOFS := benchmarks/reproduce_granularity.py benchmarks/placements.py
+prove-placement: $(VENV)/.ready
+	@code=0; for proof in $(PLACEMENT_PROOFS); do echo "== $$proof"; $(BIN)/python $$proof || code=1; done; exit $$code
 
 # eval "$$(make -s cluster)" points kubectl at it.
 cluster: $(VENV)/.ready

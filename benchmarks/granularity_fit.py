@@ -47,8 +47,9 @@ class Figures(NamedTuple):
     """The standard deviation of run times of some kinds."""
 
     def metrics(self) -> dict[str, float]:
-        """Return all but the deviations by name."""
-        return {"makespan": self.makespan, "response": self.response, **self.runs}
+        """Return all but the deviations by name, and without what was not published."""
+        response = {} if math.isnan(self.response) else {"response": self.response}
+        return {"makespan": self.makespan, **response, **self.runs}
 
 
 def published(name: str, directory: Path = PUBLISHED) -> Figures:

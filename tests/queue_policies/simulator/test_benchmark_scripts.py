@@ -17,6 +17,7 @@ RUNS = {
     "reproduce_priority_elastic --legacy": "legacy, sort repaired: gap 180 s, rescale gap 180 s",
     "reproduce_malleable": "without a gate: wait, run_time, shrinks, grows",
     "reproduce_malleable --workload pecs23 --share 0": "pecs23, set S0, 0 % malleable, 2317 jobs",
+    "reproduce_granularity --experiment 3 --fitted --seeds 2": "experiment 3",
     "ablation --sets 1 --gaps 90": "water-filling / priority-elastic, gap 90 s, 1 sets",
     "simulator --jobs 20 --large 50 --parallel 10 --runs 1": "jobs/s",
 }
