@@ -241,7 +241,10 @@ class Ledger:
 def request_of(parsed: Parsed) -> SlotRequest:
     """Return a job's request."""
     asked, sizes = parsed.asked, parsed.elastic
-    return SlotRequest(*asked, *((sizes.least, sizes.most) if sizes else ()))
+    request = SlotRequest(
+        asked.nodes, asked.slots, asked.cores, asked.gpus, asked.exclusive, asked.constraint
+    )
+    return request if sizes is None else request._replace(least=sizes.least, most=sizes.most)
 
 
 def allocation_of(resources: Any) -> tuple[tuple[int, int, int], ...]:
