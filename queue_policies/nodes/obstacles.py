@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from queue_policies.errors import PlacementDefect
 from queue_policies.nodes import placing
 from queue_policies.nodes.domains import domains_of
 from queue_policies.nodes.low_ranks import whole_nodes_wanted
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def never_placed(pool: Pool, request: NodeRequest) -> str | None:
-    """Return why a worker of this request fits nowhere, even if all nodes were free; None: it fits."""
+    """Return why a worker of this request fits nowhere, even if all nodes were free; None: it fits.
+
+    So it does with a placement that has a defect: the job is queued, and the next decision reports that.
+    """
     if pool.placement is None:
         return None
     ask = placing.ask_of(request, pool.placement)
@@ -30,7 +34,10 @@ def never_placed(pool: Pool, request: NodeRequest) -> str | None:
         worker = f"a worker of {needed} core(s) does not fit into a {where}"
         return f"unsatisfiable request: {worker}; the largest has {largest}"
     view = PresentNodes(pool.nodes, ranks, Occupancy(pool.nodes, wholes))
-    if placing.found(pool.placement, request, view) is not None:
+    try:
+        if placing.found(pool.placement, request, view) is not None:
+            return None
+    except PlacementDefect:
         return None
     return f"unsatisfiable request: placement {pool.placement.name} has no room for it even on free nodes"
 

@@ -176,6 +176,7 @@ class Doubling:
 def test_a_defect_of_a_placement_keeps_the_queue() -> None:
     """It names placement, job and state; what comes later is asked again."""
     made = scheduling(placement=Doubling())
+    assert made.infeasible(jobspec()) is None
     arrive(made, 1, jobspec())
     assert started(made) == {}
     assert made.defect.startswith("placement doubling returns 4 slots where 1 are requested; ")
