@@ -82,7 +82,12 @@ def printed(lab: Experiment, option: str) -> Any:
     def numbered(found: re.Match[str]) -> str:
         return found[1] + re.sub("[0-9]+", lambda cpu: own[cpu[0]], found[2])
 
-    return re.sub("(cpus: )(.*)", numbered, output.get("0 log", "")).splitlines(), both
+    return [re.sub("(cpus: )(.*)", numbered, line) for line in logged(output)], both
+
+
+def logged(output: dict[str, str]) -> list[str]:
+    """What a job's shell logs, without the component, which the embedded instance has in the text."""
+    return [line.removeprefix("cpu-affinity: ") for line in output.get("0 log", "").splitlines()]
 
 
 def own_cpus() -> list[int]:
@@ -91,10 +96,11 @@ def own_cpus() -> list[int]:
 
 
 def wrong(lab: Experiment, value: str) -> Any:
-    """How a job ends with this option."""
+    """How a job ends with this option. The exception of Flux's has a note about files, not the reason."""
     jobid = lab.submit("wrong", "true", shell_options={"cpu-affinity": value})
     ended = lab.ended(jobid)
-    return ended["result"], ended["waitstatus"], ended["exception"], lab.output(jobid)
+    exception = ended["exception"] and {key: ended["exception"][key] for key in ("type", "severity")}
+    return ended["result"], ended["waitstatus"], exception, logged(lab.output(jobid))[:1]
 
 
 def cpus(mask: str) -> list[int]:
