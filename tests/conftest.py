@@ -177,6 +177,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="collect tests/kubernetes/pods/proofs as well: bursts between two clusters, for an hour",
     )
     parser.addoption(
+        "--prove-placement",
+        action="store_true",
+        help="collect tests/kubernetes/pods/test_exclusive_cores.py as well: a cluster whose kubelet gives"
+        " cores away",
+    )
+    parser.addoption(
         "--build",
         action="store_true",
         help="with --collect-only: build the programs and images that the tests need",

@@ -60,10 +60,17 @@ NEEDS = {
 NODES = 4
 TIMEOUT = 1200  # seconds for a test on nodes that asks for no other
 # What `--one-plane` leaves out: tests with these fixtures, and on nodes all but these files.
-FURTHER = {"static_node", "oldest_plane", "helm", "metrics_client", "metrics_server", "keda_programs"}
+FURTHER = {"oldest_plane", "helm", "metrics_client", "metrics_server", "keda_programs"}
 FIRST_ON_NODES = {"test_bring_up.py", "test_ends.py"}
+OWN_NODES = "test_exclusive_cores.py"
+"""What is collected with `--prove-placement` alone."""
 UNASKED = ("endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller")
 """Controllers that list the pods behind Services: nobody asks where no pod has a network."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what has a cluster with nodes of its own."""
+    return True if collection_path.name == OWN_NODES and not config.getoption("--prove-placement") else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
