@@ -72,6 +72,18 @@ def grant(api: Api, manifest: str = "install.yaml") -> None:
         api.apply(resource_path, item)
 
 
+def grant_nodes(api: Api) -> None:
+    """Give the operator's account what the chart adds with a granularity: templates/node-rbac.yaml."""
+    rule = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}
+    group, name = "rbac.authorization.k8s.io", f"{ACCOUNT.rpartition(':')[2]}-nodes-{SYSTEM}"
+    about = {"apiVersion": f"{group}/v1", "metadata": {"name": name}}
+    role = {"apiGroup": group, "kind": "ClusterRole", "name": name}
+    subjects = [{"apiGroup": group, "kind": "User", "name": ACCOUNT}]
+    api.apply(f"{RIGHTS['ClusterRole']}/{name}", {**about, "kind": "ClusterRole", "rules": [rule]})
+    binding = {**about, "kind": "ClusterRoleBinding", "roleRef": role, "subjects": subjects}
+    api.apply(f"{RIGHTS['ClusterRoleBinding']}/{name}", binding)
+
+
 def revoke(api: Api, manifest: str = "install.yaml") -> None:
     """Take those rights away; the namespace and the accounts stay."""
     for resource_path, item in rights(manifest):

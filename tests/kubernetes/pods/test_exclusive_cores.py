@@ -26,7 +26,6 @@ echo offers: $(flux resource list -s all -no '{{ncores}}'); sleep 600
 """
 """What the lead runs: the CPUs that its broker and a task of a job may use, and how many cores R has."""
 WHOLE = {"limits": {"cpu": "1", "memory": "512Mi"}}
-NODES = "/apis/rbac.authorization.k8s.io/v1/clusterroles/reads-nodes"
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +44,7 @@ def static_node() -> Iterator[ControlPlane]:
 def cutting_operator(static_node: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """An operator that cuts brokers, with the right to read nodes that the chart adds for that."""
     kubeconfig = operators.account(static_node)
-    read_nodes(static_node.api)
+    operators.grant_nodes(static_node.api)
     options = ("--all-namespaces", "--no-leader-election", "--granularity", "granularity")
     with operators.running(kubeconfig, tmp_path_factory.mktemp("operator") / "log", *options) as found:
         yield
@@ -58,21 +57,6 @@ def space(static_node: ControlPlane, cutting_operator: None) -> Iterator[str]:
     """A namespace on that cluster."""
     with script_pods.space(static_node.api) as name:
         yield name
-
-
-def read_nodes(api: Api) -> None:
-    """Grant what templates/node-rbac.yaml does."""
-    rule = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}
-    group = "rbac.authorization.k8s.io"
-    about = {"apiVersion": f"{group}/v1", "metadata": {"name": "reads-nodes"}}
-    api.apply(NODES, {**about, "kind": "ClusterRole", "rules": [rule]})
-    binding = {
-        **about,
-        "kind": "ClusterRoleBinding",
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "reads-nodes"},
-        "subjects": [{"apiGroup": group, "kind": "User", "name": operators.ACCOUNT}],
-    }
-    api.apply(NODES.replace("clusterroles", "clusterrolebindings"), binding)
 
 
 def create(api: Api, space: str, name: str, container: dict[str, Any], **spec: Any) -> Live:

@@ -1,0 +1,66 @@
+"""Brokers that are cut by a profile, on a real API server: over its nodes, and as autoscalers see them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.devcluster import ControlPlane, until
+from tests.kubernetes import operators
+from tests.kubernetes.operators import create, created, read, refusal, settled
+
+NODES = ["fake-0", "fake-1"]
+CONTAINER = {"image": "app", "command": "x", "resources": {"limits": {"cpu": "4", "memory": "4Gi"}}}
+SPEC: dict[str, Any] = {
+    "size": 1,
+    "maxSize": 2,
+    "tasks": 4,
+    "profile": "memory",
+    "containers": [CONTAINER],
+    "flux": {"container": {"disable": True}},
+    "pod": {"nodeAffinity": {"kubernetes.io/hostname": NODES}},
+}
+
+
+def test_a_minicluster_is_cut_for_the_nodes_that_it_may_use_and_scaled_as_it_was_written(
+    plane: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    """Four brokers of one CPU in place of one with four, two a node. Its scale subresource counts ones."""
+    api = plane.api
+    plane.add_fake_nodes(3)
+    account = operators.account(plane)
+    operators.grant_nodes(api)
+    options = ("--namespace", namespace, "--no-leader-election", "--granularity", "granularity")
+    with operators.running(account, tmp_path / "log", *options) as found:
+        create(api, namespace, **SPEC)
+        created(api, namespace)
+        status = settled(api, namespace, ExclusiveCores=("True", "Guaranteed"))["status"]
+        assert status["granularity"] == {
+            "policy": "granularity",
+            "profile": "memory",
+            "nodes": 2,
+            "groups": 2,
+            "brokers": 4,
+        }
+        settled(api, namespace, PodsScheduled=("True", "AllScheduled"))
+        pods = api.items(f"/api/v1/namespaces/{namespace}/pods")
+        assert sorted(each["spec"]["nodeName"] for each in pods) == [*NODES[:1] * 2, *NODES[1:] * 2]
+        assert {each["status"]["qosClass"] for each in pods} == {"Guaranteed"}
+
+        scale = operators.path(namespace, "mc", "scale")
+        assert api.get(scale)["status"]["replicas"] == 1
+        api.merge(scale, {"spec": {"replicas": 2}})
+        job = f"/apis/batch/v1/namespaces/{namespace}/jobs/mc"
+        until(lambda: api.get(job)["spec"]["parallelism"] == 8, "eight pods")
+        until(lambda: api.get(scale)["status"]["replicas"] == 2, "the size in the scale subresource")
+        assert read(api, namespace)["status"]["maximumSize"] == 8
+        assert "defect" not in found.text()
+
+
+@pytest.mark.parametrize("change", [{"profile": "cpu"}, {"granularity": "none"}])
+def test_what_brokers_were_cut_by_cannot_change(plane: ControlPlane, namespace: str, change: Any) -> None:
+    create(plane.api, namespace, **SPEC)
+    where = operators.path(namespace, "mc")
+    plane.api.merge(f"{where}/status", {"status": {"maximumSize": 8}})
+    words = refusal(lambda: plane.api.merge(where, {"spec": change}))
+    assert f"spec.{next(iter(change))} cannot change once brokers were made" in words
