@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from minicluster.document import messages
 from tests.devcluster import ControlPlane, until
 from tests.kubernetes import operators
 from tests.kubernetes.operators import create, created, read, refusal, settled
@@ -64,3 +65,16 @@ def test_what_brokers_were_cut_by_cannot_change(plane: ControlPlane, namespace: 
     plane.api.merge(f"{where}/status", {"status": {"maximumSize": 8}})
     words = refusal(lambda: plane.api.merge(where, {"spec": change}))
     assert f"spec.{next(iter(change))} cannot change once brokers were made" in words
+
+
+WRONG = {
+    "no profile": ({"granularity": "scale"}, messages.GRANULARITY_PROFILE),
+    "misspelt": ({"profile": "memmory"}, 'Unsupported value: "memmory"'),
+}
+
+
+@pytest.mark.parametrize(("spec", "words"), WRONG.values(), ids=WRONG)
+def test_the_api_server_refuses_what_the_document_may_not_say(
+    plane: ControlPlane, namespace: str, spec: Any, words: str
+) -> None:
+    assert words in refusal(lambda: create(plane.api, namespace, **spec))
