@@ -25,6 +25,8 @@ CLASSES = {
     "malleable": "queue_policies.malleable:Malleable",
     "min-agreement": "queue_policies.min_agreement:MinAgreement",
     "common-pool": "queue_policies.common_pool:CommonPool",
+    "cosched": "queue_policies.cosched.cosched:Cosched",
+    "static": "queue_policies.cosched.static:Static",
 }
 """Where each policy's class is, by its `name`."""
 

@@ -91,6 +91,23 @@ def easy_pass(state: State, now: float, *, extra: bool, least: bool = False) -> 
     return Schedule(starts, head, reservation.shadow, beside.extra)
 
 
+def reservation(state: State, schedule: Schedule, now: float) -> tuple[float, int]:
+    """Return when the head of a schedule can start, and the units that it then leaves to others.
+
+    Infinite and 0: it is not known when. `schedule` is that of `easy_pass` for this state, with a head.
+    """
+    head = schedule.head
+    if head is None:
+        raise ValueError("there is no head")
+    sketch = state.cluster.sketch()
+    for job, got in schedule.starts:
+        sketch.take(job.id, got)
+    new = [RunningJob(job.id, got, now, now + job.limit) for job, got in schedule.starts]
+    running = sorted([*state.running.by_end(), *new], key=attrgetter("end", "id"))
+    _, shadow, then = _reserve(head, sketch, running, now, extra=True)
+    return shadow, 0 if then is None else then.free - head.request.size
+
+
 class _Reservation(NamedTuple):
     """The head's reservation."""
 

@@ -4,6 +4,7 @@ PolicyError
 ├── UnknownPolicy      no policy of that name; names the nearest
 ├── UnknownPlacement   no placement of that name; names the nearest
 ├── PolicySettings     a setting that the policy or placement does not have, or of the wrong type
+│   └── ExpertsFault   a set of experts, or a grid of actions, that cannot be used; names file and expert
 ├── PolicyPlugin       a plug-in that does not load; names it
 ├── PolicyDefect       a policy raised, or returned an impossible action; names it, the job and the state
 │   └── PlacementDefect    a placement raised, or returned what is not free, or too little; names the same
@@ -30,6 +31,10 @@ class UnknownPlacement(PolicyError):  # noqa: N818 - it reads as what it is
 
 class PolicySettings(PolicyError):  # noqa: N818 - it reads as what it is
     """A setting is unknown or of the wrong type."""
+
+
+class ExpertsFault(PolicySettings):
+    """A set of experts, or the actions between which they choose, cannot be used."""
 
 
 class PolicyPlugin(PolicyError):  # noqa: N818 - it reads as what it is

@@ -67,6 +67,7 @@ SCHEDULER = Zip(
         "minicluster.flux_scheduler",
         "minicluster.malleable",
         "queue_policies",
+        "queue_policies.cosched",
         "queue_policies.nodes",
         "queue_policies.orders",
         "queue_policies.placement",

@@ -20,6 +20,7 @@ class Kind(enum.IntEnum):
     REGISTERS = 5  # a malleable job accepts orders from now on
     REPORTS = 6  # a job reports its progress
     PREEMPTED = 7  # its checkpoint is written, and it stops
+    MEASURES = 8  # what a job uses has been measured
 
 
 class CalendarEvent(NamedTuple):

@@ -26,7 +26,7 @@ class Occupant(NamedTuple):
     host: int | None = None
     """The job on whose cores it computes as a guest; None: its cores are its own."""
     fraction: float = 1.0
-    """How much of the time of these cores it may use. That of a host is 1; its guests' is taken off."""
+    """How much of the time of these cores it may use: its quota."""
     workers: int = 1
     """Of how many task workers it is made, each with cores of its own."""
 

@@ -8,6 +8,7 @@ from queue_policies.orders.records import record
 from queue_policies.queue import IndexedQueue
 from queue_policies.records import Change, Elastic, Happened, QueuedJob
 from queue_policies.simulator.calendar import Calendar, CalendarEvent, Kind
+from queue_policies.simulator.core_sets import CoreSets
 from queue_policies.simulator.failing_units import FailingUnits
 from queue_policies.simulator.machine import Machine
 from queue_policies.simulator.resize_orders import ResizeOrders
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 class SimulatedExecution:
     """Starts, resizes and preempts jobs, and applies events.
 
-    `queue` has the jobs that wait, `machine` those that run, `orders` the orders under way, and `outcomes`
-    the results of jobs that ended; `allocations` which cores these had, on nodes.
+    `queue` has the jobs that wait, `machine` those that run, `orders` the orders under way, `core_sets` who
+    shares cores, and `outcomes` the results of jobs that ended; `allocations` which cores they had, on nodes.
     """
 
     def __init__(self, workload: Workload, calendar: Calendar, options: SimulationOptions) -> None:
@@ -44,12 +45,14 @@ class SimulatedExecution:
         self._cost = workload.cost
         self._preemption = options.preemption
         failures, seed = options.failures, options.seed
+        self.core_sets = CoreSets(workload, self.machine, self.queue, calendar, seed)
         self._failing = FailingUnits(failures, seed, self.machine, calendar) if failures else None
         self._handlers: dict[Kind, Callable[[JobRun, float], Change | None]] = {
             Kind.ENDS: self._end,
             Kind.REPORTS: self._times.observe,
             Kind.RESIZED: self.orders.over,
             Kind.REGISTERS: self._register,
+            Kind.MEASURES: self.core_sets.measure,
         }
 
     @property
@@ -71,6 +74,7 @@ class SimulatedExecution:
                 job.user,
                 elastic,
                 self._times.estimate(job),
+                self.core_sets.usage(job),
             )
         )
         return Change(Happened.ARRIVED, job.id)
@@ -84,6 +88,7 @@ class SimulatedExecution:
         ):
             return
         self.machine.begin(self.queue.remove(job_id), wanted, now)
+        self.core_sets.begun(self._runs[job_id], now)
 
     def resize(self, job_id: int, size: int, now: float) -> None:
         """Order a running job to another size."""
@@ -125,6 +130,7 @@ class SimulatedExecution:
     def _return(self, run: JobRun, now: float) -> Change:
         """Release the units of a job that ended."""
         self.orders.release(run, now)
+        self.core_sets.ended(run, now)
         self.outcomes[run.job.id] = run.outcome(now if run.ended is None else run.ended)
         if run.allocations:
             self.allocations[run.job.id] = tuple(run.allocations)
@@ -141,6 +147,7 @@ class SimulatedExecution:
     def _queue_again(self, run: JobRun, now: float, limit: float | None = None) -> Sequence[Change]:
         """Stop a job, release its units, and queue it again."""
         self.orders.release(run, now)
+        self.core_sets.parted(run, now)
         self.machine.keep(run)
         return Change(Happened.ENDED, run.job.id), self.arrive(run.job, limit)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from queue_policies.simulator.outcome import End, JobOutcome
+from queue_policies.simulator.outcome import End, JobOutcome, QuotaChange
 
 if TYPE_CHECKING:
     from queue_policies.nodes.records import Allocation
@@ -53,6 +53,17 @@ class JobRun:
     restarts: int = 0
     preemptions: int = 0
     idle: float = 0.0
+    host: int | None = None
+    """The job on whose cores it computes."""
+    quota: float = 1.0
+    """The fraction of the time of the cores that it computes on which it may use."""
+    quotas: list[QuotaChange] = field(default_factory=list)
+    """How that changed."""
+
+    @property
+    def limited(self) -> bool:
+        """Whether others, or a quota, may slow it down: its progress does not tell how fast it is alone."""
+        return self.host is not None or self.quota < 1
 
     def ahead(self, now: float) -> float:
         """Return the seconds of a pause that are still to come."""

@@ -7,10 +7,21 @@ import math
 from typing import TYPE_CHECKING
 
 from queue_policies.decision import decide, stuck
-from queue_policies.records import Change, Grow, Happened, Preempt, Shrink, Start, State, WakeAt
+from queue_policies.records import (
+    Change,
+    CpuQuota,
+    Grow,
+    Happened,
+    Preempt,
+    Remember,
+    Shrink,
+    Start,
+    State,
+    WakeAt,
+)
 from queue_policies.simulator.calendar import Calendar
 from queue_policies.simulator.execution import SimulatedExecution
-from queue_policies.simulator.outcome import Requested, RunOutcome
+from queue_policies.simulator.outcome import Requested, RunOutcome, WeightSample
 from queue_policies.simulator.simulation_options import SimulationOptions
 
 if TYPE_CHECKING:
@@ -67,6 +78,9 @@ class _Simulation:
         self._ticks = 0  # so far
         self._tick_at = 0.0 if workload.tick else math.inf  # the next one
         self._changes: list[Change] = []
+        self._memory = options.memory
+        self._weights: list[WeightSample] = []
+        self._notes: list[str] = []
         self._decisions = 0
         self._in_vain = 0
 
@@ -81,7 +95,7 @@ class _Simulation:
             if self._changes and self._can_decide():
                 self._decide(now)
         if len(self._queue):
-            raise stuck(self._policy, self._state([]), now)
+            raise stuck(self._policy, self._state([], now), now)
         outcomes = self._execution.outcomes
         return RunOutcome(
             self._workload.name,
@@ -99,11 +113,15 @@ class _Simulation:
             tuple(self._execution.allocations[job.id] for job in self._workload.jobs)
             if self._workload.nodes
             else (),
+            self._execution.core_sets.quotas,
+            tuple(self._weights),
+            tuple(self._notes),
+            self._memory,
         )
 
     def _can_decide(self) -> bool:
         """Return whether a decision can have an effect, and no shrink blocks it."""
-        if not self._machine.malleable and not len(self._queue):
+        if not self._machine.malleable and not len(self._queue) and not self._execution.core_sets.busy:
             return False  # the changes are kept until the next arrival
         return not (self._execution.orders.shrinking and self._workload.cost.blocking)
 
@@ -138,13 +156,18 @@ class _Simulation:
             changes.append(Change(Happened.WOKEN))
             self._wake = math.inf if self._wake <= now else self._wake
 
-    def _state(self, changes: list[Change]) -> State:
-        machine = self._machine
-        return State(self._queue, machine.running, machine.cluster, changes, preemption=True)
+    def _state(self, changes: list[Change], now: float) -> State:
+        machine, core_sets = self._machine, self._execution.core_sets
+        queue, running, cluster = self._queue, machine.running, machine.cluster
+        if core_sets.sharing is None:
+            return State(queue, running, cluster, changes, True, (), self._memory)
+        core_sets.report(now)
+        ends, core_sets.ends = tuple(core_sets.ends), []
+        return State(queue, running, cluster, changes, True, ends, self._memory, core_sets.sharing)
 
     def _decide(self, now: float) -> None:
         changes, self._changes = self._changes, []
-        state = self._state(changes)
+        state = self._state(changes, now)
         actions = decide(self._policy, state, now)
         self._decisions += 1
         if self._watcher is not None:
@@ -152,7 +175,7 @@ class _Simulation:
         acted = False
         for action in actions:
             if isinstance(action, Start):
-                self._execution.start(action.job, action.size, action.after, now)
+                self._start(action, now)
                 acted = True
             elif isinstance(action, (Grow, Shrink)):
                 self._execution.resize(action.job, action.size, now)
@@ -162,4 +185,24 @@ class _Simulation:
                 acted = True
             elif isinstance(action, WakeAt):
                 self._wake = min(self._wake, action.time)
+            elif isinstance(action, CpuQuota):
+                self._execution.core_sets.limit(action.job, action.fraction, now)
+            elif isinstance(action, Remember):
+                self._remember(action, now)
         self._in_vain = 0 if acted or self._execution.active else self._in_vain + 1
+
+    def _start(self, action: Start, now: float) -> None:
+        if action.on is None:
+            self._execution.start(action.job, action.size, action.after, now)
+        else:
+            self._execution.core_sets.begin_guest(action.job, action.on, action.fraction, now)
+
+    def _remember(self, action: Remember, now: float) -> None:
+        self._memory = action.memory
+        if action.note:
+            self._notes.append(action.note)
+        remembered = getattr(self._policy, "remembered", None)
+        if remembered is not None:
+            weights = tuple(remembered(action.memory).items())
+            if not self._weights or self._weights[-1].weights != weights:
+                self._weights.append(WeightSample(now, weights))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from queue_policies.orders.records import record
@@ -35,20 +36,24 @@ class Machine:
         self._calendar = calendar
         self._times = times
         self._stopped: dict[int, JobRun] = {}  # to be begun again, after a failure or preempted
+        self._soft_limits = workload.soft_limits
         self._rates = None if workload.contention is None else Rates(workload.contention, self._repace)
 
-    def begin(self, queued: QueuedJob, size: int, now: float) -> None:
-        """Start a job, or start it again."""
+    def begin(
+        self, queued: QueuedJob, size: int, now: float, host: int | None = None, quota: float = 1.0
+    ) -> None:
+        """Start a job, or start it again: on its own units, or on those of a host, as its guest."""
         job = self._jobs[queued.id]
         run = self._stopped.pop(job.id) if job.id in self._stopped else JobRun(job, now)
         self.runs[job.id] = run
-        run.deadline = now + queued.limit
+        run.deadline = math.inf if self._soft_limits else now + queued.limit
+        run.host, run.quota = host, quota
         self.malleable += job.malleable
-        self.hold(run, size, now)
+        self.hold(run, size if host is None else 0, now)
         pause = self._cost.start(job, size, self.cluster.workers(job.id)) + run.resume
         heeds = job.malleable and not self._cost.registration
-        request = self.cluster.request(job.id, size)
-        self.running[job.id] = record(queued, request, now, pause, run.left, heeds=heeds)
+        seen = record(queued, self.cluster.request(job.id, size), now, pause, run.left, heeds=heeds)
+        self.running[job.id] = seen if host is None else seen._replace(host=host, quota=quota)
         self._pace(run, size, pause, now)
         if job.malleable and not heeds:
             self._calendar.add(now + self._cost.registration, Kind.REGISTERS, job.id, run.version)
@@ -78,7 +83,19 @@ class Machine:
 
     def _occupant(self, run: JobRun) -> Occupant:
         cluster, job = self.cluster, run.job.id
-        return Occupant(run.job, run.size, cluster.allocation(job), workers=cluster.workers(job))
+        where, workers = cluster.allocation(job), cluster.workers(job)
+        return Occupant(run.job, run.size, where, run.host, run.quota, workers)
+
+    def restart(self, run: JobRun, now: float) -> None:
+        """Begin to count a job's progress anew, before it gets another quota or other neighbours."""
+        self._times.observe(run, now)
+        run.left = run.left_at(now)
+        run.since = max(run.since, now)
+
+    def again(self, run: JobRun, now: float) -> None:
+        """Find a job's rate anew, as its quota or its host changed."""
+        if self._rates is not None:
+            self._repace(run.job.id, self._rates.enter(self._occupant(run), now), now)
 
     def _repace(self, job: int, seconds: float, now: float) -> None:
         """Have a job take so many seconds for the whole of its work, as others come or go beside it."""

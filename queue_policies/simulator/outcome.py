@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from queue_policies.nodes.records import Allocation
+    from queue_policies.records import Memory
     from queue_policies.simulator.node_cluster import SimulatedNode
 
 End = Literal["completed", "timeout"]
@@ -73,6 +74,24 @@ class Requested(NamedTuple):
     """In seconds; inf: none."""
 
 
+class QuotaChange(NamedTuple):
+    """A quota from a time on."""
+
+    time: float
+    fraction: float
+    """Of the time of the cores that the job runs on."""
+    host: int | None
+    """The job whose cores these are; None: they are its own."""
+
+
+class WeightSample(NamedTuple):
+    """How a policy that learns weighs its experts from a time on."""
+
+    time: float
+    weights: tuple[tuple[str, float], ...]
+    """By the experts' names."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
     """The outcome of a run: the jobs in the order of their submission, and the number of decisions."""
@@ -92,6 +111,14 @@ class RunOutcome:
     """The nodes, by rank; empty where units are only counted."""
     allocations: tuple[tuple[tuple[float, Allocation], ...], ...] = ()
     """On nodes, for each job, in their order: which cores it had from each time on; the last are none."""
+    quotas: Mapping[int, tuple[QuotaChange, ...]] = field(default_factory=dict)
+    """Of jobs that had any, by id. Before the first one a job had its cores alone."""
+    weights: tuple[WeightSample, ...] = ()
+    """Of a policy that learns: how it weighed its experts, whenever that changed."""
+    notes: tuple[str, ...] = ()
+    """What the policy had to log."""
+    memory: Memory = None
+    """What the policy remembers at the end."""
 
     @property
     def begin(self) -> float:

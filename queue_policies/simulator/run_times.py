@@ -30,6 +30,6 @@ class RunTimes:
 
     def observe(self, run: JobRun, now: float) -> None:
         """Learn from the job's progress at its present size."""
-        if self.learned and now > run.since and run.per:
+        if self.learned and now > run.since and run.per and not run.limited:
             seconds = now - run.since
             self._learner.observe(run.job.kind or run.job.id, run.size, seconds / run.per, seconds)

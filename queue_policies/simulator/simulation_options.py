@@ -10,6 +10,7 @@ from queue_policies.simulator.errors import SimulationError
 from queue_policies.simulator.estimate import Estimates
 
 if TYPE_CHECKING:
+    from queue_policies.records import Memory
     from queue_policies.simulator.failure import Failures
 
 
@@ -41,6 +42,8 @@ class SimulationOptions:
     seed: int = 0
     """For all that is random."""
     preemption: Preemption = field(default_factory=Preemption)
+    memory: Memory = None
+    """What the policy remembers at the beginning."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.refusals < 1:

@@ -40,6 +40,8 @@ class Workload:
     """The nodes whose cores the units are; empty: units are only counted."""
     placement: Placement | None = None
     """Which cores of the nodes a job gets; None: low ranks are filled first."""
+    soft_limits: bool = False
+    """Whether a job goes on when its time limit is over."""
 
     def __post_init__(self) -> None:
         checked(self.jobs, self.total, self.name)

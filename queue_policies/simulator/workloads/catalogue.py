@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 from queue_policies.settings import TRUTHS
 from queue_policies.simulator.errors import WorkloadError
 from queue_policies.simulator.workload import Oversized, Workload, fitted
-from queue_policies.simulator.workloads import apgas, charm, document, elastisim, lublin, scanflow, swf
+from queue_policies.simulator.workloads import (
+    apgas,
+    charm,
+    document,
+    elastisim,
+    lublin,
+    scanflow,
+    swf,
+    workflows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,17 +57,26 @@ def _scanflow(seed: int, experiment: int = 2, variant: str = "CM_G_TG") -> Workl
     )
 
 
+def _workflows(seed: int, cores: int = 64, copies: int = 1, span: float = 0.0) -> Workload:
+    """Four workflows on one machine, whose jobs may share cores: sets of 15 jobs, over hours."""
+    return workflows.workload(seed, cores, copies, span)
+
+
 GENERATORS: dict[str, Callable[..., Workload]] = {
     "charm": _charm,
     "apgas": _apgas,
     "elastisim": _elastisim,
     "lublin": _lublin,
+    "workflows": _workflows,
     "scanflow": _scanflow,
 }
 BOUNDS: dict[str, tuple[str, Callable[[float], bool]]] = {
     "gap": ("0 or more", lambda value: value >= 0),
     "jobs": ("1 or more", lambda value: value >= 1),
     "total": ("1 or more", lambda value: value >= 1),
+    "cores": ("1 or more", lambda value: value >= 1),
+    "copies": ("1 or more", lambda value: value >= 1),
+    "span": ("0 or more", lambda value: value >= 0),
     "days": ("1 or more", lambda value: value >= 1),
     "load": ("above 0", lambda value: value > 0),
     "share": ("from 0 to 1", lambda value: 0 <= value <= 1),
