@@ -7,7 +7,7 @@ import pwd
 import time
 from typing import TYPE_CHECKING, Any
 
-from minicluster.cli import elastic_jobs
+from minicluster.cli import elastic_jobs, shared_cores
 from minicluster.cli.job_reasons import WORDING, ending
 from minicluster.cli.job_words import written
 from minicluster.cli.tables import age
@@ -85,7 +85,7 @@ def user(userid: int, *, here: bool) -> str:
 def _begun(job: Job) -> str:
     """Return what is special about a job that runs or has run, else where it does, or how it ended."""
     if job.result in {None, JobResult.COMPLETED}:
-        return elastic_jobs.information(job) or job.nodelist
+        return elastic_jobs.information(job) or shared_cores.information(job) or job.nodelist
     return ending(job)
 
 
@@ -109,6 +109,7 @@ def _row(job: Job, info: str, owner: str) -> JobRow:
         "runtime": (job.t_cleanup or end) - job.t_run if job.t_run else None,
         "info": info,
         **elastic_jobs.sizes(job),
+        **shared_cores.pairing(job),
         "companion_of": elastic_jobs.companion_of(job),
         "command": None,  # no listing of an instance has it
     }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import typer
 
+from minicluster.cli import shared_cores
 from minicluster.cli.job_rows import columns, rows
 from minicluster.cli.tables import age, show
 from minicluster.instance.records import JobFilter, JobState
@@ -69,6 +70,8 @@ class QueueView:
     """The time of the sample, in seconds since 1970."""
     running: tuple[JobRow, ...] = ()
     """The latest of the jobs that run, as rows."""
+    sharing: Mapping[str, Any] = field(default_factory=dict)
+    """What enforces CPU quotas, and experts' weights, where jobs share cores."""
 
     def whole(self, name: str) -> int:
         """Return the metric `flux_NAME` as an integer."""
@@ -84,7 +87,7 @@ class QueueView:
         found: dict[str, Any] = {name: self.whole(name) for name in _WHOLE if f"flux_{name}" in self.numbers}
         if (wait := self.numbers.get("flux_oldest_wait_seconds")) is not None:
             found["oldest_wait"] = round(wait, 1)
-        return found
+        return {**found, **self.sharing}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,8 @@ def view(instance: Instance, watcher: SampleReader, bursts: BurstReader = tuple)
     found = QueueView(numbers, states)
     pending = _first(instance, JobState.PENDING, bursts) if found.jobs("pending") else ()
     running = _first(instance, JobState.RUNNING, bursts) if found.jobs("running") else ()
-    return replace(found, waiting=tuple(map(_waiting, pending)), running=tuple(running))
+    shown = tuple(map(_waiting, pending))
+    return replace(found, waiting=shown, running=tuple(running), sharing=shared_cores.fields(instance))
 
 
 def _first(instance: Instance, states: JobState, bursts: BurstReader) -> Sequence[JobRow]:
@@ -144,7 +148,7 @@ def for_people(fields: Mapping[str, Any]) -> dict[str, Any]:
         found["oldest_wait"] = age(found["oldest_wait"])
     if not fields.get("jobs_pending"):
         found.pop("oldest_wait", None)
-    return found
+    return shared_cores.for_people(found)
 
 
 def tables(found: QueueView) -> Iterator[JobTable]:

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from broker_config.formats import durations, idset
 from broker_config.formats.errors import DurationError, IdsetError
 from minicluster.flux_scheduler.errors import WrongArgument
+from queue_policies.core_sharing import needs_sharing
 from queue_policies.placement.records import Affinity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from queue_policies.policy import Policy
 
 DEFAULT = "fcfs"
 DEFAULT_PLACEMENT = "low-rank"
@@ -83,6 +86,16 @@ def domains_chosen(table: Any) -> tuple[int, ...]:
         return tuple(idset.decode_bits(each) for each in given.split(";")) if given else ()
     except IdsetError as error:
         raise WrongArgument(f"broker.toml, [minicluster] domains = {given!r}: {error}") from None
+
+
+def check_sharing(policy: Policy) -> None:
+    """Raise WrongArgument where a policy is of no use here, as it has jobs share cores."""
+    if needs_sharing(policy):
+        raise WrongArgument(
+            f"queue policy {policy.name} has jobs share cores, which real Flux does not let them: its job"
+            " manager refuses a core that two jobs have, and nothing in it sets a job's CPU quota; the"
+            " embedded instance has both, and here another policy is right"
+        )
 
 
 def order_timeout(table: Any) -> float:

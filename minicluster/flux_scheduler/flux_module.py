@@ -19,7 +19,7 @@ from broker_config.formats.errors import JobspecError
 from broker_config.formats.jobspec import companion_of
 from broker_config.formats.resource_set import ranks_of
 from minicluster.flux_scheduler import replies, resize_request
-from minicluster.flux_scheduler.choice import chosen, order_timeout
+from minicluster.flux_scheduler.choice import check_sharing, chosen, order_timeout
 from minicluster.flux_scheduler.decision_round import DecisionRound
 from minicluster.flux_scheduler.defect_log import DefectLog
 from minicluster.flux_scheduler.errors import WrongArgument
@@ -54,6 +54,7 @@ class PolicyScheduler(FluxScheduler):  # type: ignore[misc] # the base is untype
             self._cores = PlacementSide(
                 handle, self.log, lambda: self.scheduling, lambda: self.resources, self._request_schedule
             )
+            check_sharing(self._policy)
             limit = order_timeout(config)
         except (PolicyError, WrongArgument) as error:
             self.log.critical(f"cannot be loaded: {error}")

@@ -42,7 +42,8 @@ POLICY_ATTRIBUTE = "minicluster.queue-policy"
 COLUMNS = ("name", "phase", "size", "max_size", "engine", "age", "document")
 FIELDS = (
     *("name", "pid", "engine", "size", "max_size", "phase", "document", "min_size", "age", "queue_policy"),
-    *("brokers_online", "nodes_demanded", "cores", "cores_free", "burst_nodes_up"),
+    *("cpu_quotas", "expert_weights", "brokers_online", "nodes_demanded", "cores", "cores_free"),
+    "burst_nodes_up",
     *(
         "jobs_pending",
         "jobs_running",

@@ -26,7 +26,7 @@ COLUMNS = ("name", "phase", "size", "max_size", "brokers_online", "exit_code", "
 MAX_NAMED = 3
 FIELDS = (
     *("name", "namespace", "phase", "size", "max_size", "brokers_online", "exit_code", "queue_policy", "age"),
-    *("nodes_demanded", "nodes_up", "nodes_free", "nodes_drained"),
+    *("cpu_quotas", "expert_weights", "nodes_demanded", "nodes_up", "nodes_free", "nodes_drained"),
     *("jobs_pending", "jobs_running", "jobs_held", "jobs_unsatisfiable", "oldest_wait"),
     *("burst_nodes_up", "burst_jobs_pending", "burst_jobs_running"),
 )

@@ -9,10 +9,17 @@ import pytest
 from broker_config.formats.errors import JobspecError
 from broker_config.formats.jobid import f58
 from minicluster.flux_scheduler import job_allocations
-from minicluster.flux_scheduler.choice import chosen, domains_chosen, order_timeout, placement_chosen
+from minicluster.flux_scheduler.choice import (
+    check_sharing,
+    chosen,
+    domains_chosen,
+    order_timeout,
+    placement_chosen,
+)
 from minicluster.flux_scheduler.errors import WrongArgument
 from queue_policies.fcfs import Fcfs
 from queue_policies.records import Start, WakeAt
+from tests.embedded.engine.sharing.paired import Paired
 from tests.lead.scheduled import Wrong, arrive, jobspec, resources, scheduling, started
 
 
@@ -191,6 +198,18 @@ class TestPlacementChoice:
     def test_domains_that_are_no_cores(self) -> None:
         with pytest.raises(WrongArgument, match="domains = '0-1;x': "):
             domains_chosen({"domains": "0-1;x"})
+
+
+def test_a_policy_that_has_jobs_share_cores_is_refused() -> None:
+    """In words, at the start: jobs would wait for ever."""
+    with pytest.raises(WrongArgument) as error:
+        check_sharing(Paired())
+    assert str(error.value) == (
+        "queue policy paired has jobs share cores, which real Flux does not let them: its job manager"
+        " refuses a core that two jobs have, and nothing in it sets a job's CPU quota; the embedded instance"
+        " has both, and here another policy is right"
+    )
+    check_sharing(Wrong(lambda _, __: []))
 
 
 class TestOrderTimeout:

@@ -18,6 +18,7 @@ from minicluster.embedded import log, ports
 from minicluster.embedded.configuration import order_timeout
 from minicluster.embedded.errors import ConfigurationError, SchedulerError, StorageFull
 from minicluster.embedded.jobs import dump
+from minicluster.embedded.jobs.co_scheduling import described
 from minicluster.embedded.jobs.configured_domains import configured_domains
 from minicluster.embedded.jobs.job_control import JobControl
 from minicluster.embedded.jobs.job_info import JobInfo
@@ -142,7 +143,9 @@ def _parts(context: ports.LeadContext, store: Store, clock: ports.Clock) -> Part
     pool = Pool(_with_domains(context.config, nodes), matches, placement_of(context.config, context.log))
     scheduler = Scheduler(pool, policy, context.log)
     if needs_sharing(policy):
-        scheduler.co_scheduling.open(_sharing(context, policy), policy.name, store.values)
+        found = _enforcement(context, policy)
+        sharing = CoreSharing(whole_cores=found.whole_cores)
+        scheduler.co_scheduling.open(sharing, found.way, policy.name, store.values)
     decisions = context.config.get("minicluster", {}).get("decisions")
     if decisions is not None:
         scheduler.recorder = DecisionFile(str(decisions), scheduler.policy.name)
@@ -167,8 +170,8 @@ def _with_domains(config: JSON, nodes: Sequence[Node]) -> Sequence[Node]:
     return nodes if configured is None else [each._replace(domains=configured[each.rank]) for each in nodes]
 
 
-def _sharing(context: ports.LeadContext, policy: Policy) -> CoreSharing:
-    """Return what can be enforced of quotas. Raises SchedulerError where nothing can."""
+def _enforcement(context: ports.LeadContext, policy: Policy) -> ports.QuotaEnforcement:
+    """Return what enforces quotas. Raises SchedulerError where nothing does."""
     found = ports.QuotaEnforcement("", False, "") if context.enforcement is None else context.enforcement()
     if not found.way:
         raise SchedulerError(
@@ -176,7 +179,7 @@ def _sharing(context: ports.LeadContext, policy: Policy) -> CoreSharing:
             f" these would: {found.others or 'none was looked for'}"
         )
     context.log(log.INFO, f"CPU quotas are enforced by {found.way}")
-    return CoreSharing(whole_cores=found.whole_cores)
+    return found
 
 
 def _routing(config: JSON, nodes: Sequence[Node]) -> Routing | None:
@@ -213,7 +216,7 @@ class DecisionFile:
 
 def _register(registry: Registry, engine: LeadEngine, manager: JobManager, resources: ResourceStatus) -> None:
     control, waits, queues = engine.control, engine.waits, engine.queues
-    listing, info = engine.listing, engine.info
+    listing, info, scheduler = engine.listing, engine.info, manager.parts.scheduler
     topics: dict[str, RpcHandler] = {
         "job-ingest.submit": control.submit,
         "feasibility.check": control.feasible,
@@ -223,6 +226,7 @@ def _register(registry: Registry, engine: LeadEngine, manager: JobManager, resou
         "job-manager.urgency": control.urgency,
         "job-manager.update": control.update,
         "minicluster-sched.resize": control.resize,
+        "minicluster-sched.sharing": lambda _request: described(scheduler.co_scheduling, scheduler.policy),
         "job-manager.wait": waits.wait,
         "job-manager.drain": waits.drain,
         "job-manager.idle": waits.idle,

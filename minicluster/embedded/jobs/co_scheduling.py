@@ -6,7 +6,7 @@ Where the policy does not need it, `sharing` is None, and nothing of it happens.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minicluster.embedded.jobs.usage_meter import EarlierRuns, JobMeter, Programs
 from minicluster.embedded.log import NOTICE
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from minicluster.embedded.jobs.usage_meter import UsageSample
     from queue_policies.nodes.pool import Pool
     from queue_policies.orders.records import GuestBegun, QuotaOrder
+    from queue_policies.policy import Policy
     from queue_policies.queue import IndexedQueue
     from queue_policies.records import Memory, QueuedJob, RunningJob, State
     from queue_policies.running import RunningJobs
@@ -48,6 +49,8 @@ class CoScheduling:
     ) -> None:
         self.sharing: CoreSharing | None = None
         """What is enforced here; None: the policy does not have jobs share cores."""
+        self.ways: tuple[str, ...] = ()
+        """The words for what enforces quotas, on all ranks that have reported it."""
         self.memory: Memory = None
         self._guests = Guests(pool, queue, running)
         self._pool = pool
@@ -66,9 +69,9 @@ class CoScheduling:
         self._ends: list[JobEnd] = []
         self._orders: list[QuotaOrder] = []
 
-    def open(self, sharing: CoreSharing, policy: str, values: InstanceValues) -> None:
+    def open(self, sharing: CoreSharing, way: str, policy: str, values: InstanceValues) -> None:
         """Begin, with what an earlier lead has stored; another policy's memory is not used."""
-        self.sharing, self._policy, self._values = sharing, policy, values
+        self.sharing, self.ways, self._policy, self._values = sharing, (way,), policy, values
         self._programs = Programs(values.get(PROGRAMS))
         stored = json.loads(values.get(MEMORY) or "{}")
         if stored.get("policy") == policy:
@@ -182,6 +185,7 @@ class CoScheduling:
 
     def enforced(self, ways: Sequence[str]) -> None:
         """Note what enforces quotas on ranks: where one gives whole cores alone, all quotas are of these."""
+        self.ways = tuple(sorted({*self.ways, *ways}))
         if self.sharing is not None and WHOLE_CORES in ways and not self.sharing.whole_cores:
             self.sharing = self.sharing._replace(whole_cores=True)
             self._log(NOTICE, "some ranks can give jobs whole cores alone: quotas are such from now on")
@@ -211,3 +215,12 @@ def _meter(running: RunningJob, pool: Pool) -> JobMeter:
     fractions = {rank: count / pool.nodes[rank].cores.bit_count() for rank, count in cores.items()}
     alone = running.quota == 1 and running.host is None and not running.guests
     return JobMeter(cores, fractions, running.started, alone=alone)
+
+
+def described(co_scheduling: CoScheduling, policy: Policy) -> dict[str, Any]:
+    """Return what enforces quotas, and the weights of the policy's experts by their names, if it has any."""
+    if co_scheduling.sharing is None:
+        return {}
+    remembered = getattr(policy, "remembered", None)
+    weights = {} if remembered is None else remembered(co_scheduling.memory)
+    return {"enforcement": ",".join(co_scheduling.ways), "weights": weights}
