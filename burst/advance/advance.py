@@ -57,7 +57,7 @@ async def _life(context: AdvanceContext, burst: str) -> Life:
         jobs = await job_table.of_burst(connection, burst)
         counts = await node_counts.of_burst(connection, burst)
         nothing, now = BurstObservation(), context.now()
-        return Life(found, made, jobs, nothing, now, context.timeouts(found), counts)
+        return Life(found, made, jobs, nothing, now, context.deadlines(found), counts)
 
     return await context.ledger.read(work)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from burst.errors import ProviderError, RetryLater
@@ -65,6 +65,13 @@ class AdvanceContext:
             where = f"{burst.provider} in {burst.location}"
             raise RetryLater(f"the settings do not have provider {where} any more: nothing of it is deleted")
         return found
+
+    def deadlines(self, burst: BurstRecord) -> Timeouts:
+        """Return the deadlines of a burst: what its provider makes may take longer than usual."""
+        usual, provider = self.timeouts(burst), self.providers.get(burst.provider)
+        offers = provider.offers() if provider is not None else ()
+        most = max((each.provisioning for each in offers if each.machine == burst.machine), default=0.0)
+        return replace(usual, provisioning=most) if most > usual.provisioning else usual
 
     def wanted(self, burst: BurstRecord) -> WantedBurst:
         """Return what a provider has to know of a burst."""

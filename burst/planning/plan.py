@@ -191,7 +191,7 @@ class _Attempt(NamedTuple):
         if nodes is None:
             return None
         computing = makespan(tasks, nodes)
-        until = limits.provisioning + limits.joining + computing
+        until = max(limits.provisioning, offer.provisioning) + limits.joining + computing
         seconds = until + limits.draining + limits.deleting
         worst = _cost(offer, nodes, seconds)
         weights: dict[str, int] = {}

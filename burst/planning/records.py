@@ -89,6 +89,8 @@ class Offer(NamedTuple):
     """Whether the provider may take it away at any time."""
     fee: int = 0
     """For an hour of a burst, besides its nodes: what a cluster of its own costs."""
+    provisioning: float = 0.0
+    """How long it may take until all is there, where that is longer than usual: a cluster takes its time."""
 
 
 class Budget(NamedTuple):

@@ -289,3 +289,11 @@ def test_jobs_are_planned_by_rank_and_equal_ones_by_priority() -> None:
         (3,),
         (2,),
     ]
+
+
+def test_what_takes_longer_to_be_made_is_reserved_for_so_long() -> None:
+    """As a cluster does that is made for the burst, which has its fee all the time."""
+    [usual] = plan(request(job(1))).bursts
+    [slow] = plan(request(job(1), offers=(OFFER._replace(provisioning=1800.0, fee=EURO),))).bursts
+    assert (slow.until - usual.until, slow.seconds - usual.seconds) == (1200.0, 1200.0)
+    assert slow.worst == 2 * money.cost(EURO, 1, slow.seconds)
