@@ -35,20 +35,24 @@ class PricedMachine(Record):
 Priced = TypeVar("Priced", bound=PricedMachine)
 
 
-def offers(provider: str, machines: Sequence[PricedMachine], fee: int = 0) -> tuple[Offer, ...]:
+def offers(
+    provider: str, machines: Sequence[PricedMachine], fee: int = 0, before: float = 0.0
+) -> tuple[Offer, ...]:
     """Return what plans choose from: each machine, and once more as a spot machine if that has a price.
 
-    `fee` is what an hour of a burst costs besides its nodes, in micro-units.
+    `fee` is what an hour of a burst costs besides its nodes, in micro-units; `before` is how many seconds
+    something takes that has to be there before its nodes. Then it may take twice as long as it should.
     """
-    return tuple(found for each in machines for found in _offers(provider, each, fee))
+    return tuple(found for each in machines for found in _offers(provider, each, fee, before))
 
 
-def _offers(provider: str, each: PricedMachine, fee: int) -> Iterator[Offer]:
-    shape = NodeShape(each.cores, each.gpus)
+def _offers(provider: str, each: PricedMachine, fee: int, before: float) -> Iterator[Offer]:
+    shape, ready = NodeShape(each.cores, each.gpus), before + each.ready_seconds
+    most = 2.0 * ready if before else 0.0
     for price, is_spot in ((each.price, False), (each.spot_price, True)):
         if price:
             amount = money.amount(price)
-            yield Offer(provider, each.machine, shape, amount, each.most, each.ready_seconds, is_spot, fee)
+            yield Offer(provider, each.machine, shape, amount, each.most, ready, is_spot, fee, most)
 
 
 def twice(machines: Sequence[PricedMachine]) -> str:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from burst.rehearsal.server import CloudRequest
 
 _XML = {"Content-Type": "text/xml;charset=UTF-8"}
+GROUPS_QUOTA = "L-6D54EA21"
+"""The code of how many node groups a cluster may have."""
 _ASKED = {
     "DescribeInstances": "ec2.DescribeInstances",
     "DescribeSubnets": "ec2.DescribeSubnets",
@@ -44,11 +46,15 @@ class AwsQueries:
     eks: RehearsedEks
     subnets: dict[str, int] = field(default_factory=lambda: {"subnet-1": 250, "subnet-2": 250})
     """Free addresses by subnet."""
+    zones: dict[str, str] = field(default_factory=dict)
+    """The zone of a subnet, if it is not one of its own."""
     elsewhere: set[str] = field(default_factory=set)
     """Subnets of another VPC."""
-    roles: set[str] = field(default_factory=lambda: {"burst-nodes"})
+    roles: set[str] = field(default_factory=lambda: {"burst-nodes", "burst-clusters"})
     group_quota: int = 30
-    """How many node groups the cluster may have."""
+    """How many node groups a cluster may have."""
+    cluster_quota: int = 100
+    """How many clusters the account may have."""
 
     def routes(self) -> list[CloudRoute]:
         """Return what it answers."""
@@ -56,7 +62,7 @@ class AwsQueries:
 
     def _answer(self, request: CloudRequest) -> CloudAnswer:
         if request.headers.get("x-amz-target", "").endswith(".GetServiceQuota"):
-            return self._quota()
+            return self._quota(request)
         form = {key: values[0] for key, values in parse_qs(request.body.decode()).items()}
         action = form.get("Action", "")
         call = _ASKED.get(action, action)
@@ -93,6 +99,7 @@ class AwsQueries:
                 subnetId=name,
                 vpcId="vpc-other" if name in self.elsewhere else self.eks.vpc,
                 availableIpAddressCount=self.subnets[name],
+                availabilityZone=f"{self.eks.region}{self.zones.get(name, name[-1])}",
             )
             for name in names
         )
@@ -108,13 +115,15 @@ class AwsQueries:
         text = f"<GetRoleResponse><GetRoleResult><Role>{role}</Role></GetRoleResult></GetRoleResponse>"
         return CloudAnswer(200, text.encode(), _XML)
 
-    def _quota(self) -> CloudAnswer:
+    def _quota(self, request: CloudRequest) -> CloudAnswer:
         call = "servicequotas.GetServiceQuota"
         self.eks.cloud.called(call)
         if call in self.eks.denied:
             body = {"__type": "AccessDeniedException", "Message": "not authorized"}
             return CloudAnswer(400, body, {"Content-Type": "application/x-amz-json-1.1"})
-        return CloudAnswer(200, {"Quota": {"ServiceCode": "eks", "Value": float(self.group_quota)}})
+        is_of_groups = request.json().get("QuotaCode") == GROUPS_QUOTA
+        most = self.group_quota if is_of_groups else self.cluster_quota
+        return CloudAnswer(200, {"Quota": {"ServiceCode": "eks", "Value": float(most)}})
 
 
 def instance_id(machine: CloudMachine) -> str:

@@ -96,6 +96,8 @@ class CloudGroup:
     labels: Mapping[str, str]
     detail: Mapping[str, object] = field(default_factory=dict)
     """What was asked for, in the cloud's own words."""
+    fee: int = 0
+    """For an hour, besides its machines."""
     problem: str = ""
     """Why it never becomes ready."""
     deleted: float | None = None
@@ -123,6 +125,9 @@ class CloudCapacityError(Exception):
 
 
 HOUR = 3600.0
+CLUSTER = "cluster"
+"""The kind of a group that is a cluster."""
+_NEVER_READY = {CloudFault.NO_CAPACITY, CloudFault.PART, CloudFault.BROKEN}
 
 
 @dataclass
@@ -143,6 +148,8 @@ class RehearsedCloud:
     """How many machines of a type there are at most; not limited where it is not named."""
     quota: int | None = None
     """How many machines the account may have."""
+    fee: int = 0
+    """Of an hour of a cluster."""
     faults: dict[str, deque[FaultOrder]] = field(default_factory=dict)
     """By call: what happens to the next ones."""
     calls: list[str] = field(default_factory=list)
@@ -175,10 +182,14 @@ class RehearsedCloud:
         return waiting.popleft() if waiting else None
 
     def bill(self) -> int:
-        """Return what all machines have cost until now."""
+        """Return what all machines, and clusters, have cost until now."""
         now = self.now()
-        ends = [(each, now if each.ended is None else min(now, each.ended)) for each in self.machines]
-        return sum(money.cost(each.price, 1, max(end - each.started, 0.0)) for each, end in ends)
+        spans = [
+            *((each.price, each.started, each.ended) for each in self.machines),
+            *((each.fee, each.created, each.gone) for each in self.groups),
+        ]
+        ends = [(price, begun, now if end is None else min(now, end)) for price, begun, end in spans]
+        return sum(money.cost(price, 1, max(end - begun, 0.0)) for price, begun, end in ends)
 
     def there(self) -> list[CloudMachine]:
         """Return the machines that are there now, without any lag."""
@@ -242,6 +253,24 @@ class RehearsedCloud:
             self.machines.append(machine)
             self.started(machine)
         return group
+
+    def make_cluster(
+        self,
+        parent: str,
+        name: str,
+        labels: Mapping[str, str],
+        detail: Mapping[str, object],
+        fault: CloudFault | None = None,
+    ) -> CloudGroup:
+        """Make a cluster, which has no machines of its own, and costs its fee from now on."""
+        now = self.now()
+        made = CloudGroup(
+            name, parent, CLUSTER, 0, now, now + self.coming, dict(labels), detail, fee=self.fee
+        )
+        if fault in _NEVER_READY:
+            made.problem = "its control plane never became ready"
+        self.groups.append(made)
+        return made
 
     def delete(self, group: CloudGroup, fault: CloudFault | None = None) -> None:
         """Begin to delete a group; once more does not make it faster."""

@@ -94,6 +94,7 @@ def rehearsed_cloud(
     return RehearsedCloud(
         now,
         prices={each.machine: each.price for each in offers if not each.spot},
+        fee=max((each.fee for each in offers), default=0),
         spot_prices={each.machine: each.price for each in offers if each.spot},
         coming=wanted.coming_seconds,
         going=wanted.going_seconds,

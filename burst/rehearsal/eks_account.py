@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Self
 
 from burst.planning import money
 from burst.providers.eks.clients import AwsClients
+from burst.providers.eks.clusters import EksClusters
 from burst.providers.eks.groups import EksGroups
 from burst.providers.eks.settings import EksSettings
 from burst.providers.memory import MemoryCloud
+from burst.providers.node_pools.cluster_provider import ClusterProvider
 from burst.providers.node_pools.provider import NodePoolProvider
+from burst.providers.node_pools.settings import OWN_NAMESPACE
 from burst.rehearsal.aws_queries import AwsQueries
 from burst.rehearsal.cloud import RehearsedCloud
 from burst.rehearsal.eks import RehearsedEks
@@ -22,16 +25,19 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from burst.providers.cloud_machines import PricedMachine
+    from burst.providers.eks.settings import EksClusterCreation
+    from burst.providers.node_pools.cluster_provider import PodsInClusters
     from burst.providers.provider import BurstProvider
 
 KEY, SECRET = "AKIAREHEARSED", "known-to-rehearsals-alone"
 NAMESPACE = "bursts"
 
 
-def cloud(now: Callable[[], float], machines: Sequence[PricedMachine]) -> RehearsedCloud:
-    """Return a cloud that sells what a price table has."""
+def cloud(now: Callable[[], float], machines: Sequence[PricedMachine], fee: int = 0) -> RehearsedCloud:
+    """Return a cloud that sells what a price table has, and clusters for a fee an hour."""
     spot = {each.machine: money.amount(each.spot_price) for each in machines if each.spot_price}
-    return RehearsedCloud(now, {each.machine: money.amount(each.price) for each in machines}, spot)
+    prices = {each.machine: money.amount(each.price) for each in machines}
+    return RehearsedCloud(now, prices, spot_prices=spot, fee=fee)
 
 
 class EksAccount:
@@ -81,10 +87,13 @@ class EksAccount:
 
     def groups(self, settings: EksSettings, name: str = "eks") -> EksGroups:
         """Return the node groups of this account as a provider has them."""
+        return EksGroups(name, settings, self._client(settings))
+
+    def _client(self, settings: EksSettings) -> AwsClients:
         key = (settings.credentials_file, settings.profile)
         if key not in self._clients:
             self._clients[key] = AwsClients(settings.region, *key, self.server.url)
-        return EksGroups(name, settings, self._clients[key])
+        return self._clients[key]
 
     def provider(
         self, machines: Sequence[PricedMachine], name: str = "eks", pods: BurstProvider | None = None
@@ -92,3 +101,21 @@ class EksAccount:
         """Return a provider whose pods are in memory, or others."""
         pods = pods or RehearsedPods(MemoryCloud(self.cloud.now))
         return NodePoolProvider(self.groups(self.settings(machines), name), pods)
+
+    def cluster_provider(
+        self,
+        machines: Sequence[PricedMachine],
+        creation: EksClusterCreation,
+        name: str = "eks",
+        pods: PodsInClusters | None = None,
+    ) -> ClusterProvider:
+        """Return a provider that makes a cluster for each burst, with this account's role and subnets."""
+        wanted = {
+            **creation.model_dump(by_alias=True, exclude_unset=True),
+            "clusterRole": f"arn:aws:iam::{self.eks.account}:role/burst-clusters",
+            "subnets": list(self.queries.subnets),
+        }
+        settings = self.settings(machines, cluster={"create": wanted}, namespace=OWN_NAMESPACE)
+        assert settings.cluster.create is not None  # noqa: S101 - as it was just set
+        clusters = EksClusters(name, settings, settings.cluster.create, self._client(settings))
+        return ClusterProvider(clusters, pods or RehearsedPods(MemoryCloud(self.cloud.now)))

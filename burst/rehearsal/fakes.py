@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from burst.errors import CallInvalid
+from burst.providers.node_pools.cluster_provider import ClusterProvider
 from burst.providers.node_pools.provider import NodePoolProvider
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ def _eks(parts: FakeParts) -> BurstProvider:
     from burst.rehearsal.eks_account import EksAccount  # noqa: PLC0415 - only where one is used
 
     account = parts.stack.enter_context(EksAccount(parts.cloud, parts.folder))
+    creation = parts.settings.cluster.create
+    if creation is not None:
+        return account.cluster_provider(parts.settings.machines, creation, parts.name, parts.pods)
     return account.provider(parts.settings.machines, parts.name, parts.pods)
 
 
@@ -59,9 +63,16 @@ def _google(parts: FakeParts, **given: Any) -> Any:
 
 
 def _gke(parts: FakeParts) -> BurstProvider:
-    from burst.providers.gke.pools import GkeNodePools  # noqa: PLC0415 - only where one is used
+    from burst.providers.gke.clusters import GkeClusters  # noqa: PLC0415 - only where one is used
+    from burst.providers.gke.pools import GkeNodePools  # noqa: PLC0415 - as above
+    from burst.providers.gke.settings import GkeCluster  # noqa: PLC0415 - as above
 
-    settings = _google(parts, location="us-central1-a", cluster="far", zone="")
+    creation = parts.settings.cluster.create
+    if creation is not None:
+        settings = _google(parts, location="us-central1-a", zone="")
+        clusters = GkeClusters(parts.name, settings, creation, parts.cloud.now)
+        return ClusterProvider(clusters, parts.pods)
+    settings = _google(parts, location="us-central1-a", cluster=GkeCluster(name="far", create=None), zone="")
     return NodePoolProvider(GkeNodePools(parts.name, settings, parts.cloud.now), parts.pods)
 
 

@@ -1,4 +1,4 @@
-"""A Google Kubernetes Engine that is none: node pools of one cluster, whose machines Compute Engine lists.
+"""A Google Kubernetes Engine that is none: clusters with node pools, whose machines Compute Engine lists.
 
 Calls and faults have names such as `container.nodePools.create`. The cluster's API server is none of it:
 where there is one, `server` and `authority` name it.
@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from burst.rehearsal.cloud import CLUSTER as CLUSTER_KIND
 from burst.rehearsal.cloud import CloudCapacityError, CloudFault, CloudGroup
 from burst.rehearsal.compute_operations import timestamp
 from burst.rehearsal.google_account import PROJECT, GoogleFrontend, refusal
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 CREATE, DELETE = "container.nodePools.create", "container.nodePools.delete"
 GET, LIST = "container.nodePools.get", "container.nodePools.list"
-CLUSTER = "container.clusters.get"
+CLUSTER, CLUSTERS = "container.clusters.get", "container.clusters.list"
+CREATE_CLUSTER, DELETE_CLUSTER = "container.clusters.create", "container.clusters.delete"
+SERVER_CONFIG = "container.locations.getServerConfig"
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 
 
@@ -32,20 +35,22 @@ _NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 class _ClusterOperation:
     name: str
     kind: str
+    cluster: str
+    """Its path."""
     target: str
     begun: float
     group: CloudGroup
 
     def done(self) -> float:
         """Return when it is done, which may be later than now."""
-        if self.kind == "CREATE_NODE_POOL":
+        if self.kind.startswith("CREATE_"):
             return self.group.ready
         return self.group.fails or self.group.gone or self.begun
 
 
 @dataclass
 class FakeGke:
-    """One cluster in one zone."""
+    """One cluster in one zone, and those that are made there."""
 
     cloud: RehearsedCloud
     account: FakeGoogleAccount
@@ -59,6 +64,8 @@ class FakeGke:
     """What else is to be in the answer about the cluster, such as `releaseChannel`."""
     shortage: str = "GCE_STOCKOUT"
     """The code of a pool of which not all machines came; or GCE_QUOTA_EXCEEDED."""
+    missing_zones: list[str] = field(default_factory=list)
+    """Zones that a listing of clusters does not reach."""
     _operations: list[_ClusterOperation] = field(default_factory=list)
 
     @property
@@ -77,12 +84,18 @@ class FakeGke:
             ("POST", rf"{one}/nodePools", CREATE, self._create),
             ("GET", rf"{one}/nodePools/([\w-]+)", GET, self._get),
             ("DELETE", rf"{one}/nodePools/([\w-]+)", DELETE, self._delete),
+            ("GET", rf"{base}/clusters", CLUSTERS, self._clusters),
+            ("POST", rf"{base}/clusters", CREATE_CLUSTER, self._create_cluster),
+            ("DELETE", one, DELETE_CLUSTER, self._delete_cluster),
+            ("GET", rf"{base}/serverConfig", SERVER_CONFIG, self._server_config),
         ]
         return [CloudRoute(method, path, served(call, work)) for method, path, call, work in calls]
 
     def node_config(self, machine: CloudMachine) -> Mapping[str, Any]:
         """Return the config of the node that a machine is: `labels` and `taints` among others."""
-        found = self.cloud.group(self.path, machine.group)
+        now = self.cloud.now()
+        pools = (each for each in self.cloud.groups if each.name == machine.group and each.is_there(now))
+        found = next(pools, None)
         pool: Any = found.detail["nodePool"] if found is not None else {}
         config: Mapping[str, Any] = pool.get("config", {})
         return config
@@ -90,6 +103,8 @@ class FakeGke:
     def _cluster(self, request: CloudRequest, _fault: CloudFault | None) -> CloudAnswer:
         if missing := self._missing(request):
             return missing
+        if (path := _path(request)) != self.path:
+            return CloudAnswer(body=self._made_cluster(self._group(path)))
         body = {
             "name": self.cluster,
             "location": self.location,
@@ -104,40 +119,45 @@ class FakeGke:
 
     def _missing(self, request: CloudRequest) -> CloudAnswer | None:
         """Return what is answered about a cluster that is not there."""
-        path = f"{request.parts[0]}/clusters/{request.parts[1]}"
-        return _absent(path) if path != self.path else None
+        path = _path(request)
+        return _absent(path) if path != self.path and self._group(path) is None else None
+
+    def _group(self, path: str) -> CloudGroup | None:
+        """Return a cluster that was made."""
+        parent, _, name = path.rpartition("/clusters/")
+        return self.cloud.group(parent, name)
 
     def _list(self, request: CloudRequest, _fault: CloudFault | None) -> CloudAnswer:
         if missing := self._missing(request):
             return missing
         return CloudAnswer(
-            body={"nodePools": [self._json(each) for each in self.cloud.listed_groups(self.path)]}
+            body={"nodePools": [self._json(each) for each in self.cloud.listed_groups(_path(request))]}
         )
 
     def _get(self, request: CloudRequest, _fault: CloudFault | None) -> CloudAnswer:
-        found = self.cloud.group(self.path, request.parts[2])
+        found = self.cloud.group(_path(request), request.parts[2])
         if found is None:
-            return _absent(f"{self.path}/nodePools/{request.parts[2]}")
+            return _absent(f"{_path(request)}/nodePools/{request.parts[2]}")
         return CloudAnswer(body=self._json(found))
 
     def _create(self, request: CloudRequest, fault: CloudFault | None) -> CloudAnswer:
-        pool = request.json()["nodePool"]
-        refused = self._missing(request) or self._busy() or self._refused(pool)
+        pool, path = request.json()["nodePool"], _path(request)
+        refused = self._missing(request) or self._busy(path) or self._refused(path, pool)
         if refused is not None:
             return refused
         if fault is CloudFault.QUOTA:
             return _no_quota("CPUS", "request requires '16.0' and is short '4.0'")
         try:
-            made = self._make(pool, fault)
+            made = self._make(path, pool, fault)
         except CloudCapacityError as error:
             return _no_quota("INSTANCES", str(error))
-        return self._begun("CREATE_NODE_POOL", made)
+        return self._begun("CREATE_NODE_POOL", path, made)
 
-    def _refused(self, pool: Mapping[str, Any]) -> CloudAnswer | None:
+    def _refused(self, path: str, pool: Mapping[str, Any]) -> CloudAnswer | None:
         """Return the refusal of a pool that cannot be."""
         name, config = pool["name"], pool["config"]
-        if self.cloud.group(self.path, name) is not None:
-            message = f"Already exists: {self.path}/nodePools/{name}."
+        if self.cloud.group(path, name) is not None:
+            message = f"Already exists: {path}/nodePools/{name}."
             return refusal(409, "alreadyExists", message, "ALREADY_EXISTS")
         kind = config["machineType"]
         if kind not in (self.cloud.spot_prices if config.get("spot") else self.cloud.prices):
@@ -148,20 +168,21 @@ class FakeGke:
             return refusal(400, "badRequest", message, "INVALID_ARGUMENT")
         return None
 
-    def _make(self, pool: Mapping[str, Any], fault: CloudFault | None) -> CloudGroup:
+    def _make(self, path: str, pool: Mapping[str, Any], fault: CloudFault | None) -> CloudGroup:
         """Make a pool and its machines, which end by themselves as it has it."""
         name, config, size = pool["name"], pool["config"], int(pool["initialNodeCount"])
         zone = next(iter(pool.get("locations") or ()), self.location)
+        cluster = path.rpartition("/")[2]
         made = self.cloud.make(
-            self.path,
+            path,
             name,
             config["machineType"],
             size,
-            {**config.get("resourceLabels", {}), "goog-gke-node": "", "goog-k8s-cluster-name": self.cluster},
+            {**config.get("resourceLabels", {}), "goog-gke-node": "", "goog-k8s-cluster-name": cluster},
             is_spot=bool(config.get("spot")),
             fault=fault,
             detail={"nodePool": pool, "zone": zone},
-            names=[f"gke-{self.cluster}-{name}-{number:04x}" for number in range(size)],
+            names=[f"gke-{cluster}-{name}-{number:04x}" for number in range(size)],
         )
         if seconds := config.get("maxRunDuration", "").removesuffix("s"):
             machines = [each for each in self.cloud.there() if each.group == name]
@@ -169,26 +190,95 @@ class FakeGke:
         return made
 
     def _delete(self, request: CloudRequest, fault: CloudFault | None) -> CloudAnswer:
-        found = self.cloud.group(self.path, request.parts[2])
+        found = self.cloud.group(_path(request), request.parts[2])
         if found is None:
-            return _absent(f"{self.path}/nodePools/{request.parts[2]}")
-        if busy := self._busy():
+            return _absent(f"{_path(request)}/nodePools/{request.parts[2]}")
+        if busy := self._busy(_path(request)):
             return busy
         self.cloud.delete(found, fault)
-        return self._begun("DELETE_NODE_POOL", found)
+        return self._begun("DELETE_NODE_POOL", _path(request), found)
 
-    def _busy(self) -> CloudAnswer | None:
+    def _clusters(self, request: CloudRequest, _fault: CloudFault | None) -> CloudAnswer:
+        found = self.cloud.listed_groups(request.parts[0])
+        body = {"clusters": [self._made_cluster(each) for each in found], "missingZones": self.missing_zones}
+        return CloudAnswer(body=body)
+
+    def _create_cluster(self, request: CloudRequest, fault: CloudFault | None) -> CloudAnswer:
+        wanted, parent = request.json()["cluster"], request.parts[0]
+        path, [pool] = f"{parent}/clusters/{wanted['name']}", wanted["nodePools"]
+        if path == self.path or self._group(path) is not None:
+            return refusal(409, "alreadyExists", f"Already exists: {path}.", "ALREADY_EXISTS")
+        if refused := self._refused(path, pool):
+            return refused
+        if fault is CloudFault.QUOTA:
+            return _no_quota("CPUS", "request requires '16.0' and is short '4.0'")
+        try:
+            self._make(path, pool, None if fault is CloudFault.BROKEN else fault)
+        except CloudCapacityError as error:
+            return _no_quota("INSTANCES", str(error))
+        broken = fault if fault is CloudFault.BROKEN else None
+        labels = wanted.get("resourceLabels", {})
+        made = self.cloud.make_cluster(parent, wanted["name"], labels, {"cluster": wanted}, broken)
+        return self._begun("CREATE_CLUSTER", path, made)
+
+    def _delete_cluster(self, request: CloudRequest, fault: CloudFault | None) -> CloudAnswer:
+        path = _path(request)
+        found = self._group(path)
+        if found is None:
+            return _absent(path)
+        if busy := self._busy(path):
+            return busy
+        now = self.cloud.now()
+        for each in (found, *(one for one in self.cloud.groups if one.parent == path and one.is_there(now))):
+            self.cloud.delete(each, fault)
+        return self._begun("DELETE_CLUSTER", path, found)
+
+    def _server_config(self, _request: CloudRequest, _fault: CloudFault | None) -> CloudAnswer:
+        return CloudAnswer(body={"validMasterVersions": ["1.36.3-gke.1000", "1.35.7-gke.200"]})
+
+    def _made_cluster(self, group: CloudGroup | None) -> dict[str, Any]:
+        """Return a cluster that was made, with its pools."""
+        assert group is not None  # noqa: S101 - whether it is there was asked before
+        now, asked = self.cloud.now(), group.detail
+        path = f"{group.parent}/clusters/{group.name}"
+        wanted: Any = asked.get("cluster") or {"name": group.name, "resourceLabels": dict(group.labels)}
+        pools = [self._json(each) for each in self.cloud.groups if each.parent == path and each.is_there(now)]
+        found = {
+            **wanted,
+            "location": self.location,
+            "createTime": timestamp(group.created),
+            "nodePools": pools,
+            "currentMasterVersion": "1.36.3-gke.1000",
+            "status": "RUNNING",
+        }
+        if group.is_going(now):
+            return {**found, "status": "STOPPING"}
+        if now < group.ready:
+            return {**found, "status": "PROVISIONING"}
+        if group.problem or group.fails is not None:
+            return {**found, "status": "ERROR", "statusMessage": group.problem or "its deletion has failed"}
+        return {
+            **found,
+            "endpoint": self.server,
+            "masterAuth": {"clusterCaCertificate": self.authority},
+            **self.detail,
+        }
+
+    def _busy(self, path: str) -> CloudAnswer | None:
         """Return the refusal of what would be a second operation of the cluster at one time."""
         now = self.cloud.now()
-        running = next((each for each in self._operations if now < each.done()), None)
+        running = next(
+            (each for each in self._operations if each.cluster == path and now < each.done()), None
+        )
         if running is None:
             return None
         message = f"Cluster is running incompatible operation {running.name}."
         return refusal(400, "failedPrecondition", message, "FAILED_PRECONDITION")
 
-    def _begun(self, kind: str, group: CloudGroup) -> CloudAnswer:
+    def _begun(self, kind: str, path: str, group: CloudGroup) -> CloudAnswer:
         name = f"operation-{len(self._operations)}"
-        made = _ClusterOperation(name, kind, f"{self.path}/nodePools/{group.name}", self.cloud.now(), group)
+        target = path if group.kind == CLUSTER_KIND else f"{path}/nodePools/{group.name}"
+        made = _ClusterOperation(name, kind, path, target, self.cloud.now(), group)
         self._operations.append(made)
         return CloudAnswer(body=self._operation(made))
 
@@ -217,6 +307,11 @@ class FakeGke:
             return {**found, "status": "ERROR", "statusMessage": group.problem}
         condition = {"code": self.shortage, "message": group.problem}
         return {**found, "status": "RUNNING_WITH_ERROR", "conditions": [condition]}
+
+
+def _path(request: CloudRequest) -> str:
+    """Return the path of the cluster that a request is about."""
+    return f"{request.parts[0]}/clusters/{request.parts[1]}"
 
 
 def _absent(path: str) -> CloudAnswer:

@@ -164,6 +164,13 @@ NOT_TYPED = {
             " s/NODE-ROLE/burst-nodes/' \\"
         ),
     ): CLOUD,
+    (
+        "docs/cloud-eks.md",
+        (
+            "sed 's/REGION/eu-central-1/; s/ACCOUNT/123456789012/; s/NODE-ROLE/burst-nodes/;"
+            " s/CLUSTER-ROLE/burst-clusters/' \\"
+        ),
+    ): CLOUD,
     ("docs/cloud-eks.md", "minicluster burst providers"): CLOUD,
     ("docs/cloud-eks.md", "minicluster burst sweep --dry-run"): CLOUD,
     (
@@ -174,6 +181,13 @@ NOT_TYPED = {
         ),
     ): CLOUD,
     ("docs/cloud-gke.md", "minicluster burst check gke"): CLOUD,
+    (
+        "docs/cloud-gke.md",
+        (
+            "gcloud container clusters describe mcb-BURST-cluster --location europe-west4-a --format"
+            " 'value(status)'"
+        ),
+    ): CLOUD,
     ("docs/cloud-gke.md", "minicluster burst show BURST"): CLOUD,
     ("docs/cloud-gke.md", "minicluster burst sweep --dry-run"): CLOUD,
     (

@@ -39,8 +39,14 @@ class EksGroups:
 
     kind = KIND
 
-    def __init__(self, name: str, settings: EksSettings, clients: AwsClients) -> None:
+    def __init__(self, name: str, settings: EksSettings, clients: AwsClients, own_cluster: str = "") -> None:
+        """`own_cluster` is the name of a cluster that one burst has for itself, in place of the settings'.
+
+        Its nodes have no taint: what every cluster has for itself, such as its name service, runs there too.
+        """
         self.name = name
+        self._cluster = own_cluster or settings.cluster.name
+        self._is_tainted = not own_cluster
         self.location = f"{settings.location}/{settings.namespace}"
         self._settings = settings
         self._clients = clients
@@ -52,7 +58,7 @@ class EksGroups:
     def create(self, wanted: WantedBurst, token: str) -> None:
         """Make a burst's node group, unless it is there. Raises NameTaken."""
         request = self._request(wanted, token)
-        found = self._described(request["nodegroupName"])
+        found = self.described(request["nodegroupName"])
         if found is None:
             found = self._created(request)
         if not reports.is_of(found, wanted):
@@ -61,27 +67,27 @@ class EksGroups:
     def get(self, wanted: WantedBurst) -> ResourceReport:
         """Return the status of a burst's node group."""
         name = _name(wanted)
-        group = self._described(name)
-        return reports.report(wanted, group, self._machines(name))
+        group = self.described(name)
+        return reports.report(wanted, group, self.machines(name))
 
     def delete(self, wanted: WantedBurst) -> None:
         """Begin to delete a burst's node group, and once more one whose deletion has failed."""
         name = _name(wanted)
-        found = self._described(name)
+        found = self.described(name)
         if found is None or not reports.is_of(found, wanted) or found["status"] == "DELETING":
             return
         with refused(self.location):
             eks = self._clients.client("eks")
             try:
-                eks.delete_nodegroup(clusterName=self._settings.cluster, nodegroupName=name)
+                eks.delete_nodegroup(clusterName=self._cluster, nodegroupName=name)
             except eks.exceptions.ResourceNotFoundException:
                 return
 
     def owned(self, installation: str) -> Iterable[ResourceReport]:
         """List all node groups of an installation, and machines that have outlived theirs."""
-        machines = self._machines(f"{PREFIX}*")
-        names = {*filter(_is_named, self._names()), *(each.group for each in machines)}
-        groups = [found for each in sorted(names) if (found := self._described(each)) is not None]
+        machines = self.machines(f"{PREFIX}*")
+        names = {*filter(_is_named, self.names()), *(each.group for each in machines)}
+        groups = [found for each in sorted(names) if (found := self.described(each)) is not None]
         return reports.listed(installation, groups, machines)
 
     def problems(self) -> Iterable[str]:
@@ -90,16 +96,15 @@ class EksGroups:
 
     def endpoint(self) -> ClusterEndpoint:
         """Return where the cluster's API server is. Raises ProviderError."""
-        cluster = self._settings.cluster
         with refused(self.location):
-            found = self._clients.client("eks").describe_cluster(name=cluster)["cluster"]
+            found = self._clients.client("eks").describe_cluster(name=self._cluster)["cluster"]
         if "endpoint" not in found:
-            raise RetryLater(f"{self.location}: cluster {cluster} is {found['status']}")
+            raise RetryLater(f"{self.location}: cluster {self._cluster} is {found['status']}")
         return ClusterEndpoint(found["endpoint"], found.get("certificateAuthority", {}).get("data", ""))
 
     def token(self) -> str:
         """Return a token for the cluster's API server. Raises ProviderError."""
-        return self._clients.token(self._settings.cluster)
+        return self._clients.token(self._cluster)
 
     def _request(self, wanted: WantedBurst, token: str) -> dict[str, Any]:
         settings = self._settings
@@ -108,7 +113,7 @@ class EksGroups:
         key, value = next(iter(made_nodes.selector(wanted).items()))
         optional = {"amiType": settings.ami_type, "releaseVersion": settings.release_version}
         return {
-            "clusterName": settings.cluster,
+            "clusterName": self._cluster,
             "nodegroupName": _name(wanted),
             "clientRequestToken": token,
             "scalingConfig": {"minSize": size, "maxSize": size, "desiredSize": size},
@@ -118,7 +123,7 @@ class EksGroups:
             "subnets": list(settings.subnets),
             "nodeRole": settings.node_role,
             "labels": made_nodes.selector(wanted),
-            "taints": [{"key": key, "value": value, "effect": TAINT}],
+            "taints": [{"key": key, "value": value, "effect": TAINT}] if self._is_tainted else [],
             "tags": labels_of(wanted),
             **{name: value for name, value in optional.items() if value},
         }
@@ -130,32 +135,39 @@ class EksGroups:
             try:
                 made: NodeGroup = eks.create_nodegroup(**request)["nodegroup"]
             except eks.exceptions.ClientError as error:
-                found = self._described(request["nodegroupName"]) if code(error.response) == IN_USE else None
+                found = self.described(request["nodegroupName"]) if code(error.response) == IN_USE else None
                 if found is None:
                     raise
                 return found
         return made
 
-    def _described(self, name: str) -> NodeGroup | None:
+    def described(self, name: str) -> NodeGroup | None:
+        """Return the node group that has a name; None: there is none."""
         with refused(self.location):
             eks = self._clients.client("eks")
             try:
-                answer = eks.describe_nodegroup(clusterName=self._settings.cluster, nodegroupName=name)
+                answer = eks.describe_nodegroup(clusterName=self._cluster, nodegroupName=name)
             except eks.exceptions.ResourceNotFoundException:
                 return None
         found: NodeGroup = answer["nodegroup"]
         return found
 
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
+        """Return the names of all node groups of the cluster. Raises CallInvalid if it is not there."""
         with refused(self.location):
             pages = self._clients.client("eks").get_paginator("list_nodegroups")
-            found = pages.paginate(clusterName=self._settings.cluster)
+            found = pages.paginate(clusterName=self._cluster)
             return [name for page in found for name in page["nodegroups"]]
 
-    def _machines(self, group: str) -> list[GroupMachine]:
+    def is_going(self, wanted: WantedBurst) -> bool:
+        """Return whether a burst's node group is being deleted, or is not there."""
+        found = self.described(_name(wanted))
+        return found is None or not reports.is_of(found, wanted) or found["status"] == "DELETING"
+
+    def machines(self, group: str) -> list[GroupMachine]:
         """Return the machines that cost money, of the groups with a name; it may end with an asterisk."""
         wanted = {
-            f"tag:{TAG_CLUSTER}": [self._settings.cluster],
+            f"tag:{TAG_CLUSTER}": [self._cluster],
             f"tag:{TAG_GROUP}": [group],
             "instance-state-name": list(COSTING),
         }

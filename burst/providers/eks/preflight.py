@@ -11,7 +11,7 @@ from burst.errors import AccessDenied, CallInvalid, ProviderError
 from burst.providers.eks.clients import refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from burst.providers.eks.clients import AwsClients
     from burst.providers.eks.settings import EksSettings
@@ -41,16 +41,16 @@ def problems(settings: EksSettings, clients: AwsClients, location: str) -> list[
     """Return every problem in words."""
     try:
         with refused(location):
-            cluster = clients.client("eks").describe_cluster(name=settings.cluster)["cluster"]
+            cluster = clients.client("eks").describe_cluster(name=settings.cluster.name)["cluster"]
     except CallInvalid:
-        return [f"{location}: there is no cluster {settings.cluster} in {settings.region}"]
+        return [f"{location}: there is no cluster {settings.cluster.name} in {settings.region}"]
     except ProviderError as error:
         return [str(error)]
     checks: Sequence[Callable[[], Iterator[str]]] = (
         lambda: _status(cluster),
-        lambda: _listings(settings, clients),
+        lambda: listings(_listed(settings, clients)),
         lambda: _subnets(settings, clients, cluster),
-        lambda: _role(settings, clients),
+        lambda: role(settings.node_role, "nodeRole", clients),
         lambda: _quota(settings, clients),
     )
     return [f"{location}: {problem}" for each in checks for problem in each()]
@@ -63,14 +63,20 @@ def _status(cluster: dict[str, Any]) -> Iterator[str]:
         yield f"cluster {cluster['name']} is not well: {each.get('message', '')} ({each.get('code', '')})"
 
 
-def _listings(settings: EksSettings, clients: AwsClients) -> Iterator[str]:
-    """Yield why what is there could not be listed: without that nothing is ever certain to be gone."""
-    asked: dict[str, Callable[[], object]] = {
+def _listed(settings: EksSettings, clients: AwsClients) -> dict[str, Callable[[], object]]:
+    return {
         "eks:ListNodegroups": lambda: clients.client("eks").list_nodegroups(
-            clusterName=settings.cluster, maxResults=1
+            clusterName=settings.cluster.name, maxResults=1
         ),
         "ec2:DescribeInstances": lambda: clients.client("ec2").describe_instances(MaxResults=5),
     }
+
+
+def listings(asked: Mapping[str, Callable[[], object]]) -> Iterator[str]:
+    """Yield why what is there could not be listed: without that nothing is ever certain to be gone.
+
+    `asked` has what asks for a listing, by the right that it needs.
+    """
     for right, ask in asked.items():
         try:
             with refused(right):
@@ -92,20 +98,21 @@ def _subnets(settings: EksSettings, clients: AwsClients, cluster: dict[str, Any]
         return
     network = (cluster.get("resourcesVpcConfig") or {}).get("vpcId", "")
     if others := [each["SubnetId"] for each in found if network and each["VpcId"] != network]:
-        yield f"subnets {', '.join(others)} are not in {network}, the VPC of cluster {settings.cluster}"
+        yield f"subnets {', '.join(others)} are not in {network}, the VPC of cluster {settings.cluster.name}"
     free = sum(each["AvailableIpAddressCount"] for each in found)
     if free < MIN_FREE_ADDRESSES:
         names = ", ".join(settings.subnets)
         yield f"subnets {names} have {free} free addresses; right would be {MIN_FREE_ADDRESSES} or more"
 
 
-def _role(settings: EksSettings, clients: AwsClients) -> Iterator[str]:
-    name = settings.node_role.rpartition("/")[2]
+def role(arn: str, setting: str, clients: AwsClients) -> Iterator[str]:
+    """Yield that the role of a setting is not there; not everybody may read roles."""
+    name = arn.rpartition("/")[2]
     try:
-        with refused("nodeRole"):
+        with refused(setting):
             clients.client("iam").get_role(RoleName=name)
     except CallInvalid:
-        yield f"there is no role {name} (nodeRole) in account {settings.account}"
+        yield f"there is no role {name} ({setting}) in account {arn.split(':')[4]}"
     except ProviderError:
         return
 
@@ -118,13 +125,13 @@ def _quota(settings: EksSettings, clients: AwsClients) -> Iterator[str]:
                 ServiceCode="eks", QuotaCode=GROUPS_QUOTA
             )
             listing = clients.client("eks").get_paginator("list_nodegroups")
-            pages = listing.paginate(clusterName=settings.cluster)
+            pages = listing.paginate(clusterName=settings.cluster.name)
             names = [each for page in pages for each in page["nodegroups"]]
     except ProviderError:
         return
     most = int(asked["Quota"]["Value"])
     if len(names) >= most:
         yield (
-            f"cluster {settings.cluster} has {len(names)} node groups, and may have {most}: ask AWS for a"
-            f" higher quota ({GROUPS_QUOTA})"
+            f"cluster {settings.cluster.name} has {len(names)} node groups, and may have {most}: ask AWS for"
+            f" a higher quota ({GROUPS_QUOTA})"
         )

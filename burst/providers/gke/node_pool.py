@@ -25,8 +25,11 @@ def pool_name(wanted: WantedBurst) -> str:
 
 
 def cluster_label(settings: GkeSettings) -> str:
-    """Return what machines have that are nodes of the cluster: its location and its name."""
-    return f"{settings.location}_{settings.cluster}"
+    """Return what machines have that are nodes of the cluster: its location and its name.
+
+    Those of all clusters that are made for bursts have the same: no name of a cluster has an underscore.
+    """
+    return f"{settings.location}_{settings.cluster.name or 'made_for_bursts'}"
 
 
 def node_pool(
@@ -64,10 +67,17 @@ def _config(
         "spot": wanted.spot,
         "accelerators": _accelerators(machine),
         "labels": labels,
-        "taints": [{"key": LABEL_BURST, "value": wanted.label, "effect": "NO_SCHEDULE"}],
+        "taints": _taints(settings, wanted),
         "resource_labels": {**labels, LABEL_CLUSTER: cluster_label(settings)},
         "max_run_duration": {"seconds": seconds},
     }
+
+
+def _taints(settings: GkeSettings, wanted: WantedBurst) -> list[dict[str, str]]:
+    """Return none where the cluster is the burst's own: GKE's own pods, such as DNS, run there as well."""
+    if settings.cluster.create is not None:
+        return []
+    return [{"key": LABEL_BURST, "value": wanted.label, "effect": "NO_SCHEDULE"}]
 
 
 def _accelerators(machine: GoogleMachine) -> list[dict[str, Any]]:

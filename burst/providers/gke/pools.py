@@ -6,26 +6,22 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from burst.errors import NameTaken, RetryLater
-from burst.joining.workers import LABEL_BURST, LABEL_OWNER
 from burst.providers import cloud_machines
-from burst.providers.gke import preflight, reports
-from burst.providers.gke.node_pool import KIND, cluster_label, node_pool, pool_name
-from burst.providers.google import instances
+from burst.providers.gke import machines, preflight, reports
+from burst.providers.gke.node_pool import KIND, node_pool, pool_name
 from burst.providers.google.api_errors import CONFLICT, or_absent
 from burst.providers.google.credentials import TIMEOUT, GoogleAccount
-from burst.providers.google.instances import LABEL_CLUSTER
 from burst.providers.google.settings import chosen
 from burst.providers.node_pools.access import ClusterEndpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from burst.lifecycle.records import ResourceReport
     from burst.planning.records import Offer
     from burst.providers.gke.reports import FoundPool
-    from burst.providers.gke.settings import GkeSettings
+    from burst.providers.gke.settings import ControlPlane, GkeSettings
     from burst.providers.google.credentials import GoogleClients
-    from burst.providers.google.instances import ListedInstance
     from burst.providers.provider import WantedBurst
 
 
@@ -36,7 +32,7 @@ class GkeNodePools:
 
     def __init__(self, name: str, settings: GkeSettings, now: Callable[[], float] = time.time) -> None:
         self.name = name
-        self._where = f"{settings.project}/{settings.location}/{settings.cluster}"
+        self._where = settings.where
         self.location = f"gke/{self._where}/{settings.namespace}"
         self._settings = settings
         self._now = now
@@ -65,17 +61,17 @@ class GkeNodePools:
         """Return the status of a burst's pool, with the machines that Compute Engine lists."""
         with self._account.visit(self._where) as clients:
             pool = self._pool(clients, wanted)
-            machines = self._machines(clients, _labels(wanted))
+            there = machines.of_burst(clients, self._settings, wanted)
             if pool is None:
-                machines = self._still_there(clients, machines)
-        return reports.report(wanted, pool, machines)
+                there = machines.still_there(clients, self._settings, there)
+        return reports.report(wanted, pool, there)
 
     def delete(self, wanted: WantedBurst) -> None:
         """Begin to delete a burst's pool, or machines that have outlived it."""
         with self._account.visit(self._where) as clients:
             pool = self._pool(clients, wanted)
             if pool is None:
-                self._delete_left(clients, wanted)
+                machines.delete_left(clients, self._settings, wanted, self._where)
             elif pool.is_of(wanted) and pool.status != "STOPPING":
                 request = {"name": f"{self._settings.path}/nodePools/{pool.name}"}
                 call = clients.clusters.delete_node_pool
@@ -86,9 +82,9 @@ class GkeNodePools:
         with self._account.visit(self._where) as clients:
             request = {"parent": self._settings.path}
             answer = clients.clusters.list_node_pools(request=request, retry=None, timeout=TIMEOUT)
-            pools = [_read(each) for each in answer.node_pools]
-            machines = self._machines(clients, {LABEL_OWNER: installation})
-        return reports.listed(installation, pools, machines)
+            pools = [reports.read(each) for each in answer.node_pools]
+            there = machines.owned(clients, self._settings, installation)
+        return reports.listed(installation, pools, there)
 
     def problems(self) -> Iterable[str]:
         """Return what is wrong with credentials, rights, cluster, machines and quotas."""
@@ -97,20 +93,7 @@ class GkeNodePools:
     def endpoint(self) -> ClusterEndpoint:
         """Return where the API server is. Raises ProviderError."""
         with self._account.visit(self._where) as clients:
-            found = cluster(clients, self._settings)
-            authority = str(found.master_auth.cluster_ca_certificate)
-            match self._settings.control_plane:
-                case "dns":
-                    host = found.control_plane_endpoints_config.dns_endpoint_config.endpoint
-                    authority = ""  # its certificate is one that everybody trusts
-                case "private":
-                    host = found.private_cluster_config.private_endpoint
-                case _:
-                    host = found.endpoint
-            if not host:
-                kind = self._settings.control_plane
-                raise RetryLater(f"{self._where}: the cluster has no {kind} address of its API server")
-            return ClusterEndpoint(f"https://{host}", authority)
+            return endpoint_of(cluster(clients, self._settings), self._settings.control_plane, self._where)
 
     def token(self) -> str:
         """Return a token for the API server. Raises ProviderError."""
@@ -131,25 +114,7 @@ class GkeNodePools:
         request = {"name": f"{self._settings.path}/nodePools/{pool_name(wanted)}"}
         call = clients.clusters.get_node_pool
         found = or_absent(lambda: call(request=request, retry=None, timeout=TIMEOUT))
-        return _read(found) if found is not None else None
-
-    def _machines(self, clients: GoogleClients, labels: Mapping[str, str]) -> Sequence[ListedInstance]:
-        wanted = instances.with_labels({**labels, LABEL_CLUSTER: cluster_label(self._settings)})
-        return instances.listed(clients, self._settings.project, self._settings.region, wanted)
-
-    def _still_there(
-        self, clients: GoogleClients, machines: Iterable[ListedInstance]
-    ) -> list[ListedInstance]:
-        """Return those machines of a pool that is gone which are there: a listing may be older than that."""
-        names = [(each.zone, each.name) for each in machines]
-        return list(instances.named(clients, self._settings.project, names))
-
-    def _delete_left(self, clients: GoogleClients, wanted: WantedBurst) -> None:
-        found = self._still_there(clients, self._machines(clients, _labels(wanted)))
-        left = [each for each in found if not each.is_going]
-        errors = instances.delete(clients, self._settings.project, left, self._where)
-        if errors:
-            raise errors[0]
+        return reports.read(found) if found is not None else None
 
 
 def cluster(clients: GoogleClients, settings: GkeSettings) -> Any:
@@ -157,16 +122,17 @@ def cluster(clients: GoogleClients, settings: GkeSettings) -> Any:
     return clients.clusters.get_cluster(request={"name": settings.path}, retry=None, timeout=TIMEOUT)
 
 
-def _labels(wanted: WantedBurst) -> dict[str, str]:
-    return {LABEL_BURST: wanted.label, LABEL_OWNER: wanted.installation}
-
-
-def _read(found: Any) -> FoundPool:
-    return reports.FoundPool(
-        name=found.name,
-        status=found.status.name,
-        size=found.initial_node_count,
-        labels=dict(found.config.resource_labels),
-        problems=tuple((each.code.name, each.message) for each in found.conditions),
-        message=found.status_message,
-    )
+def endpoint_of(found: Any, control_plane: ControlPlane, where: str) -> ClusterEndpoint:
+    """Return where a cluster's API server is. Raises RetryLater where it has no such address."""
+    authority = str(found.master_auth.cluster_ca_certificate)
+    match control_plane:
+        case "dns":
+            host = found.control_plane_endpoints_config.dns_endpoint_config.endpoint
+            authority = ""  # its certificate is one that everybody trusts
+        case "private":
+            host = found.private_cluster_config.private_endpoint
+        case _:
+            host = found.endpoint
+    if not host:
+        raise RetryLater(f"{where}: the cluster has no {control_plane} address of its API server")
+    return ClusterEndpoint(f"https://{host}", authority)

@@ -40,9 +40,20 @@ def _problems(clients: GoogleClients, settings: GkeSettings) -> Iterator[str]:
     call = clients.clusters.get_cluster
     found = or_absent(lambda: call(request={"name": settings.path}, retry=None, timeout=TIMEOUT))
     if found is None:
-        yield f"project {settings.project} has no cluster {settings.cluster} in {settings.location}"
+        yield f"project {settings.project} has no cluster {settings.cluster.name} in {settings.location}"
         return
     yield from _cluster(found, settings)
+    yield from region_problems(clients, settings)
+
+
+def region_problems(clients: GoogleClients, settings: GkeSettings) -> Iterator[str]:
+    """Yield what is wrong with zone, quotas and machines."""
+    for machine in settings.machines:
+        if machine.gpus and not machine.accelerator:
+            yield (
+                f"machine {machine.machine} has GPUs, and GKE wants their type:"
+                " right would be accelerator: nvidia-l4, for example"
+            )
     region = Region.read(clients, settings.project, settings.region)
     if region is None:
         return
@@ -56,15 +67,9 @@ def _problems(clients: GoogleClients, settings: GkeSettings) -> Iterator[str]:
 def _cluster(found: Any, settings: GkeSettings) -> Iterator[str]:
     if found.status.name not in _GOOD:
         reasons = "; ".join(each.message for each in found.conditions) or found.status_message
-        yield f"cluster {settings.cluster} is {found.status.name}{f': {reasons}' if reasons else ''}"
+        yield f"cluster {settings.cluster.name} is {found.status.name}{f': {reasons}' if reasons else ''}"
     if found.autopilot.enabled:
         yield (
-            f"cluster {settings.cluster} is an Autopilot cluster, which makes nodes for pods by itself:"
+            f"cluster {settings.cluster.name} is an Autopilot cluster, which makes nodes for pods by itself:"
             " right would be a provider of kind kubernetes"
         )
-    for machine in settings.machines:
-        if machine.gpus and not machine.accelerator:
-            yield (
-                f"machine {machine.machine} has GPUs, and GKE wants their type:"
-                " right would be accelerator: nvidia-l4, for example"
-            )

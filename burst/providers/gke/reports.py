@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from burst.joining.workers import LABEL_BURST, LABEL_OWNER
 from burst.lifecycle.records import ResourceKey, ResourcePhase, ResourceReport
@@ -11,7 +11,7 @@ from burst.providers.google.instances import billed
 from burst.providers.node_pools.pools import pool_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from burst.providers.google.instances import ListedInstance
     from burst.providers.provider import WantedBurst
@@ -47,6 +47,8 @@ class FoundPool(NamedTuple):
     problems: tuple[tuple[str, str], ...] = ()
     """Code and message of each condition."""
     message: str = ""
+    created: float = 0.0
+    """In seconds since 1970; 0 where GKE does not report it."""
 
     @property
     def owner(self) -> tuple[str, str]:
@@ -58,16 +60,41 @@ class FoundPool(NamedTuple):
         return self.owner == (wanted.label, wanted.installation)
 
 
-def report(wanted: WantedBurst, pool: FoundPool | None, machines: Sequence[ListedInstance]) -> ResourceReport:
-    """Return the status of a burst's pool. Machines that have outlived it are still to go."""
-    key = pool_key(KIND, wanted.label, wanted.nodes)
+def read(found: Any) -> FoundPool:
+    """Return a node pool as GKE's answer has it."""
+    return FoundPool(
+        name=found.name,
+        status=found.status.name,
+        size=found.initial_node_count,
+        labels=dict(found.config.resource_labels),
+        problems=tuple((each.code.name, each.message) for each in found.conditions),
+        message=found.status_message,
+    )
+
+
+def key_of(label: str, nodes: int) -> ResourceKey:
+    """Return the key of a burst's pool."""
+    return pool_key(KIND, label, nodes)
+
+
+def report(
+    wanted: WantedBurst,
+    pool: FoundPool | None,
+    machines: Sequence[ListedInstance],
+    named: Callable[[str, int], ResourceKey] = key_of,
+) -> ResourceReport:
+    """Return the status of a burst's pool, as it is `named`. Machines that have outlived it are to go."""
+    key = named(wanted.label, wanted.nodes)
     if pool is not None and not pool.is_of(wanted):
         pool = None
     return _status(key, (wanted.label, wanted.installation), pool, machines)
 
 
 def listed(
-    installation: str, pools: Iterable[FoundPool], machines: Iterable[ListedInstance]
+    installation: str,
+    pools: Iterable[FoundPool],
+    machines: Iterable[ListedInstance],
+    named: Callable[[str, int], ResourceKey] = key_of,
 ) -> list[ResourceReport]:
     """Return all pools of an installation, and machines that have none any more."""
     left: dict[str, list[ListedInstance]] = {}
@@ -78,10 +105,10 @@ def listed(
     for pool in pools:
         label, owner = pool.owner
         if label and owner == installation:
-            key = ResourceKey(KIND, pool.name, pool.size)
+            key = named(label, pool.size)._replace(name=pool.name)
             found.append(_status(key, pool.owner, pool, left.pop(label, ())))
     for label, those in left.items():
-        found.append(_status(pool_key(KIND, label, len(those)), (label, installation), None, those))
+        found.append(_status(named(label, len(those)), (label, installation), None, those))
     return found
 
 
@@ -91,7 +118,7 @@ def _status(
     if pool is None and not machines:
         return ResourceReport(key, ResourcePhase.ABSENT, nodes=0)
     phase, reason = _left(machines) if pool is None else _phase(key.nodes, pool, machines)
-    since = min((each.created for each in machines), default=0.0)
+    since = min((each.created for each in machines), default=pool.created if pool is not None else 0.0)
     return ResourceReport(key, phase, reason, *owner, since, billed(machines))
 
 

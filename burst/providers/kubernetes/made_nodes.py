@@ -16,6 +16,12 @@ NO_KUBECONFIG = (
 )
 
 
+NO_TUNNELS_THERE = (
+    "spec.bursting.expose is tunnel, and a tunnel needs a kubeconfig, which a cluster that is made for a"
+    " burst does not have: expose to nodePort, loadBalancer or none"
+)
+
+
 class MadeNodes(NamedTuple):
     """A cluster in which each burst has nodes of its own, and how its API server is reached."""
 
@@ -23,6 +29,8 @@ class MadeNodes(NamedTuple):
     """Where it is, without a call: account and region, cluster and namespace."""
     access: Access | None = None
     """By the cloud's credentials; None: by the kubeconfig of the settings."""
+    no_tunnels: str = NO_KUBECONFIG
+    """Why there are no tunnels by these credentials."""
 
 
 def selector(wanted: WantedBurst) -> dict[str, str]:

@@ -17,7 +17,6 @@ from burst.lifecycle.records import ResourceKey, ResourcePhase
 from burst.providers.kubernetes import instances, made_nodes, objects, preflight, reports
 from burst.providers.kubernetes.access import CheckedAccess, server
 from burst.providers.kubernetes.api_errors import translated
-from burst.providers.kubernetes.made_nodes import NO_KUBECONFIG
 from burst.providers.kubernetes.settings import offer
 from burst.providers.kubernetes.tunnel.pods import ReachPods
 from burst.providers.kubernetes.tunnel.processes import ReachProcesses
@@ -87,7 +86,7 @@ class KubernetesProvider:
         self._kubeconfig = str(Path(kubeconfig).absolute()) if kubeconfig else ""
         self._no_tunnels = NO_TUNNELS
         if made is not None and made.access is not None:
-            self._access, self._no_tunnels, tunnels = made.access, NO_KUBECONFIG, None
+            self._access, self._no_tunnels, tunnels = made.access, made.no_tunnels, None
         if made is not None:
             self.location = made.location
         else:

@@ -1,4 +1,4 @@
-"""Puts a provider together: a cloud's pools of nodes, and pods on them."""
+"""Puts a provider together: a cloud's pools of nodes, or its clusters, and pods on them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 from burst.providers.kubernetes.made_nodes import MadeNodes
 from burst.providers.kubernetes.provider import KubernetesProvider
 from burst.providers.node_pools.access import CloudAccess
+from burst.providers.node_pools.cluster_pods import ClusterPods
+from burst.providers.node_pools.cluster_provider import ClusterProvider
 from burst.providers.node_pools.pools import NodePools
 from burst.providers.node_pools.provider import NodePoolProvider
 from burst.providers.node_pools.settings import pod_settings
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from burst.providers.kubernetes.kind import JoinContext
     from burst.providers.node_pools.access import ClusterEndpoint
+    from burst.providers.node_pools.clusters import BurstClusters
     from burst.providers.node_pools.settings import NodePoolSettings
 
 
@@ -51,3 +54,13 @@ def on_made_nodes(
         pools.name, pod_settings(settings), context.join, now, tunnels=tunnels, made=made
     )
     return NodePoolProvider(pools, pods)
+
+
+def in_own_clusters(
+    clusters: BurstClusters,
+    settings: NodePoolSettings,
+    context: JoinContext,
+    now: Callable[[], float] = time.time,
+) -> ClusterProvider:
+    """Return the provider that makes a cluster for each burst. This makes no call."""
+    return ClusterProvider(clusters, ClusterPods(clusters, settings, context, now))

@@ -1,4 +1,4 @@
-"""What an administrator sets of nodes that are made for bursts: the same words for every cloud."""
+"""What an administrator sets of nodes, and of clusters, that are made for bursts, for every cloud."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ from typing import Any
 
 from pydantic import Field
 
+from burst.planning import money
 from burst.providers.cloud_machines import PricedMachine, twice
 from burst.providers.kubernetes.pod_settings import PodSettings, Texts
 from burst.providers.kubernetes.settings import KubernetesSettings, MachineOffer
+from minicluster.document.bursting import AmountText  # noqa: TC001 - as above
+from minicluster.document.record import Record
+
+OWN_NAMESPACE = "default"
+"""The namespace of pods in a cluster that is made for a burst: there is no other one."""
+_ABSENT = ("existing", "image_pull_secrets", "priority_class", "runtime_class", "service_account")
+"""What settings name that a cluster has which was made just now."""
 
 
 class PoolMachine(PricedMachine):
@@ -20,6 +28,27 @@ class PoolMachine(PricedMachine):
         description="What a broker requests and is limited to, such as cpu: less than the machine has, as"
         " some of it is the node's own. Absent: as in the MiniCluster.",
     )
+
+
+class ClusterCreation(Record):
+    """A cluster that is made for one burst, and deleted after it. Networks and roles have to be there."""
+
+    fee_per_hour: AmountText = Field(
+        description="What a cluster costs an hour besides nodes, in the budgets' currency, such as `0.10`."
+    )
+    ready_seconds: float = Field(
+        900.0, description="How long it takes until nodes can be made in it.", gt=0, le=7200
+    )
+
+    @property
+    def fee(self) -> int:
+        """What an hour costs, in micro-units."""
+        return money.amount(self.fee_per_hour)
+
+
+def by_name(cluster: Any) -> Any:
+    """Return a cluster of the settings as a mapping: one that is there may be its name alone."""
+    return {"name": cluster} if isinstance(cluster, str) else cluster
 
 
 class NodePoolSettings(PodSettings):
@@ -54,3 +83,15 @@ def _offer(machine: PoolMachine) -> MachineOffer:
         most=machine.most,
         requests=machine.requests,
     )
+
+
+def creation_problem(settings: NodePoolSettings) -> str:
+    """Return why settings of pods are none for clusters that are made; empty if all is well."""
+    if settings.namespace != OWN_NAMESPACE:
+        return f"namespace: a cluster that is made has no {settings.namespace}; right is {OWN_NAMESPACE}"
+    if settings.kubeconfig is not None or settings.context:
+        return "kubeconfig: a cluster that is made has none: right would be none, nor a context"
+    names = (PodSettings.model_fields[each].alias for each in _ABSENT if getattr(settings, each))
+    if found := ", ".join(map(str, names)):
+        return f"{found}: a cluster that is made has nothing to name there"
+    return ""

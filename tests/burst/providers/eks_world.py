@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burst.providers.cloud_machines import PricedMachine
+from burst.providers.eks.settings import EksClusterCreation
 from burst.providers.provider import WantedBurst
 from burst.rehearsal.aws_queries import AwsQueries
 from burst.rehearsal.eks import RehearsedEks
@@ -16,6 +17,7 @@ from burst.rehearsal.eks_account import EksAccount, cloud
 
 if TYPE_CHECKING:
     from burst.lifecycle.records import ResourceKey, ResourceReport
+    from burst.providers.node_pools.cluster_provider import ClusterProvider
     from burst.providers.node_pools.provider import NodePoolProvider
 
 START = 1_800_000_000.0
@@ -29,6 +31,14 @@ MACHINE = PricedMachine.model_validate(
         "most": 10,
     }
 )
+
+FEE = 100_000
+CREATION: dict[str, object] = {
+    "feePerHour": "0.10",
+    "readySeconds": 600,
+    "clusterRole": "arn:aws:iam::123456789012:role/burst-clusters",
+    "subnets": ["subnet-1", "subnet-2"],
+}
 
 
 @functools.cache
@@ -73,3 +83,20 @@ class EksWorld:
 
     def pass_by(self, seconds: float) -> None:
         self.now += seconds
+
+
+class EksClusterWorld(EksWorld):
+    """The same account with a provider that makes a cluster for each burst."""
+
+    def __init__(self, **creation: object) -> None:
+        super().__init__()
+        self.cloud.fee = FEE
+        self.clusters: ClusterProvider = self.account.cluster_provider(
+            [MACHINE], EksClusterCreation.model_validate({**CREATION, **creation})
+        )
+
+    def make(self) -> None:
+        """Make all of the burst, each once the one before is ready."""
+        for number, key in enumerate(self.clusters.resources(self.wanted)):
+            self.clusters.create(key, f"token-{self.wanted.label}-{number}", self.wanted)
+            self.pass_by(120)

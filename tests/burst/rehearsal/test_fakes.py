@@ -28,6 +28,16 @@ CREATE = {
     "gke": "container.nodePools.create",
     "compute-engine": "compute.regionInstances.bulkInsert",
 }
+CREATION = {"feePerHour": "0.72", "readySeconds": 60}
+CLUSTERS: dict[str, dict[str, Any]] = {
+    "eks": {
+        **CREATION,
+        "clusterRole": "arn:aws:iam::123456789012:role/clusters",
+        "subnets": ["subnet-1", "subnet-2"],
+    },
+    "gke": {**CREATION, "network": "default", "subnetwork": "default"},
+}
+"""With what a cluster is made for each burst: it costs as much as a node."""
 
 
 @pytest.mark.parametrize("kind", SETTINGS)
@@ -50,3 +60,15 @@ def test_a_deletion_is_not_repeated_while_listings_lag() -> None:
     [cloud] = found["clouds"]
     assert (found["bursts"][0]["outcome"], cloud["left"]) == ("succeeded", [])
     assert sum(cloud["calls"].values()) < 600
+
+
+@pytest.mark.parametrize("kind", CLUSTERS)
+def test_a_cluster_for_each_burst_is_rehearsed_with_its_fee(kind: str) -> None:
+    own = {**SETTINGS[kind], "cluster": {"create": CLUSTERS[kind]}, "namespace": "default"}
+    found = rehearsed(settings={"providers": [{"name": "cloud", "kind": kind, "settings": own}]})
+    [burst], [cloud] = found["bursts"], found["clouds"]
+    assert (burst["nodes"], burst["outcome"], cloud["left"]) == (3, "succeeded", [])
+    created = {"eks": "eks.CreateCluster", "gke": "container.clusters.create"}[kind]
+    assert cloud["calls"][created] == 1
+    late = money.cost(720_000 + 3 * 360_000, 1, 30.0 + 10.0)
+    assert 0 <= money.amount(cloud["cost"]) - money.amount(cloud["bill"]) + 1 <= late

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.burst.providers.eks_world import MACHINE, EksWorld
+from burst.rehearsal.eks_clusters import CLUSTERS
+from tests.burst.providers.eks_world import MACHINE, EksClusterWorld, EksWorld
 
 if TYPE_CHECKING:
     from burst.lifecycle.records import ResourceKey
+    from burst.providers.provider import BurstProvider
 
 
 class EksRig:
@@ -17,7 +19,7 @@ class EksRig:
 
     def __init__(self) -> None:
         self.world = EksWorld()
-        self.provider = self.world.provider
+        self.provider: BurstProvider = self.world.provider
 
     def close(self) -> None:
         """The account is there for all."""
@@ -33,3 +35,14 @@ class EksRig:
     def others(self) -> int:
         there = self.world.cloud.listed_groups()
         return sum(each.detail.get("tags") == {"team": "physics"} for each in there)
+
+
+class EksClusterRig(EksRig):
+    """The same where each burst has a cluster of its own."""
+
+    def __init__(self) -> None:
+        world = EksClusterWorld()
+        self.world, self.provider = world, world.clusters
+
+    def occupy(self, key: ResourceKey) -> None:
+        self.world.cloud.make_cluster(CLUSTERS, key.name, {}, {"tags": {"team": "physics"}})

@@ -15,7 +15,7 @@ from burst.errors import CallInvalid
 from burst.planning.records import NodeShape, Offer
 from burst.providers.eks import KIND, kind
 from tests.burst.joining.near import join_settings
-from tests.burst.providers.eks_world import MACHINE
+from tests.burst.providers.eks_world import CREATION, MACHINE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +37,40 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "twice": ({"machines": [ROW, ROW]}, "c7i.2xlarge is there twice; each type of machine has one row"),
     "price": ({"machines": [{**ROW, "price": "0,36"}]}, "0,36"),
     "secret": ({"secretAccessKey": "abc"}, "secretAccessKey\n  Extra inputs are not permitted"),
+    "no-cluster": ({"cluster": {}}, "right would be the name of a cluster, or `create`, and not both"),
+    "both": (
+        {"cluster": {"name": "far", "create": CREATION}, "namespace": "default"},
+        "right would be the name of a cluster, or `create`, and not both",
+    ),
+    "no-fee": (
+        {"cluster": {"create": {key: CREATION[key] for key in CREATION if key != "feePerHour"}}},
+        "cluster.create.feePerHour\n  Field required",
+    ),
+    "one-subnet": (
+        {"cluster": {"create": {**CREATION, "subnets": ["subnet-1"]}}},
+        "cluster.create.subnets\n  Tuple should have at least 2 items",
+    ),
+    "version": (
+        {"cluster": {"create": {**CREATION, "version": "v1.35"}}},
+        "cluster.create.version\n  String should match pattern",
+    ),
+    "namespace": (
+        {"cluster": {"create": CREATION}},
+        "namespace: a cluster that is made has no bursts; right is default",
+    ),
+    "kubeconfig": (
+        {"cluster": {"create": CREATION}, "namespace": "default", "kubeconfig": "/etc/far"},
+        "kubeconfig: a cluster that is made has none: right would be none, nor a context",
+    ),
+    "absent": (
+        {
+            "cluster": {"create": CREATION},
+            "namespace": "default",
+            "existing": ["data"],
+            "runtimeClass": "gvisor",
+        },
+        "existing, runtimeClass: a cluster that is made has nothing to name there",
+    ),
     "image": ({"amiType": "WINDOWS_CORE_2022_x86_64"}, "amiType\n  Input should be"),
 }
 LIGHT = (
@@ -59,7 +93,10 @@ def test_what_is_wrong_is_refused_with_words(tmp_path: Path, name: str) -> None:
 
 def test_every_setting_is_described() -> None:
     schema = KIND.settings.model_json_schema()
-    models = [schema, schema["$defs"]["PoolMachine"]]
+    models = [
+        schema,
+        *(schema["$defs"][each] for each in ("PoolMachine", "EksCluster", "EksClusterCreation")),
+    ]
     assert all("description" in field for model in models for field in model["properties"].values())
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.burst.providers.google.rigs import ComputeEngineRig, GkeRig
+from tests.burst.providers.google.rigs import ComputeEngineRig, GkeClusterRig, GkeRig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,5 +23,12 @@ def engine(tmp_path: Path) -> Iterator[ComputeEngineRig]:
 @pytest.fixture
 def gke(tmp_path: Path) -> Iterator[GkeRig]:
     rig = GkeRig(tmp_path)
+    yield rig
+    rig.close()
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[GkeClusterRig]:
+    rig = GkeClusterRig(tmp_path)
     yield rig
     rig.close()

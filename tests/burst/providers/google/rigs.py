@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from burst.providers.compute_engine.provider import ComputeEngineProvider
 from burst.providers.compute_engine.settings import ComputeEngineSettings
+from burst.providers.gke.clusters import GkeClusters
 from burst.providers.gke.pools import GkeNodePools
 from burst.providers.gke.settings import GkeSettings
 from burst.providers.memory import MemoryCloud
+from burst.providers.node_pools.cluster_provider import ClusterProvider
 from burst.providers.node_pools.provider import NodePoolProvider
 from burst.providers.provider import WantedBurst
 from burst.rehearsal.cloud import RehearsedCloud
@@ -130,3 +132,55 @@ class GkeRig(GoogleRig):
     def occupy(self, key: ResourceKey) -> None:
         """Have somebody else make a node pool with this name."""
         self.cloud.make(self.google.gke.path, key.name, MACHINE, 1, {})
+
+
+LOCATION = "projects/rehearsal/locations/us-central1-a"
+FEE = 100_000
+
+
+class GkeClusterRig(GoogleRig):
+    """The provider `gke` that makes a cluster for each burst, with pods in memory, and its cloud."""
+
+    def __init__(self, folder: Path, creation: Mapping[str, Any] | None = None, **more: Any) -> None:
+        super().__init__(folder)
+        self.cloud.fee = FEE
+        given = {"feePerHour": "0.10", "network": "default", "subnetwork": "default", **(creation or {})}
+        self.settings = GkeSettings.model_validate(
+            {
+                **self.google.settings,
+                "location": "us-central1-a",
+                "cluster": {"create": given},
+                "namespace": "default",
+                "machines": [priced()],
+                **more,
+            }
+        )
+        assert self.settings.cluster.create is not None
+        self.clusters = GkeClusters("gke", self.settings, self.settings.cluster.create, lambda: self.now)
+        self.pods = MemoryCloud(lambda: self.now)
+        self.provider = ClusterProvider(self.clusters, RehearsedPods(self.pods))
+
+    def key(self) -> ResourceKey:
+        """Return the cluster of the burst."""
+        return self.clusters.resources(burst())[0]
+
+    def create(self) -> None:
+        """Make it."""
+        self.clusters.create(self.key(), "token", burst())
+
+    def get(self) -> ResourceReport:
+        """Return its status."""
+        return self.clusters.get(self.key(), burst())
+
+    def delete(self) -> None:
+        """Delete it."""
+        self.clusters.delete(self.key(), burst())
+
+    def occupy(self, key: ResourceKey) -> None:
+        """Have somebody else make a cluster with this name."""
+        self.cloud.make_cluster(LOCATION, key.name, {}, {})
+
+    def others(self) -> int:
+        """Return how many clusters of somebody else's are there."""
+        there = self.cloud.listed_groups(LOCATION)
+        return sum("minicluster-owner" not in each.labels for each in there)

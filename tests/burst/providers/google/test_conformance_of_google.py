@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.burst.providers.conformance.rigs import Rig
-    from tests.burst.providers.google.rigs import ComputeEngineRig, GkeRig
+    from tests.burst.providers.google.rigs import ComputeEngineRig, GkeClusterRig, GkeRig
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -23,3 +23,8 @@ def test_on_compute_engine(engine: ComputeEngineRig, case: Callable[[Rig], None]
 @pytest.mark.parametrize("case", CASES)
 def test_on_node_pools_of_gke(gke: GkeRig, case: Callable[[Rig], None]) -> None:
     case(gke)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_on_clusters_of_gke(own: GkeClusterRig, case: Callable[[Rig], None]) -> None:
+    case(own)

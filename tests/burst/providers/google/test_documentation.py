@@ -12,8 +12,9 @@ import yaml
 from burst.providers.compute_engine import preflight as engine_preflight
 from burst.providers.compute_engine.settings import ComputeEngineSettings
 from burst.providers.gke import preflight as gke_preflight
+from burst.providers.gke.cluster_preflight import CLUSTER_PERMISSIONS
 from burst.providers.gke.reports import CONDITIONS
-from burst.providers.gke.settings import GkeSettings
+from burst.providers.gke.settings import GkeClusterCreation, GkeSettings
 from burst.providers.google.settings import GoogleMachine
 from burst.providers.node_pools.settings import NodePoolSettings
 
@@ -22,6 +23,7 @@ GKE, ENGINE = ((ROOT / "docs" / f"cloud-{each}.md").read_text() for each in ("gk
 PAGES = [pytest.param(GKE, GkeSettings, id="gke"), pytest.param(ENGINE, ComputeEngineSettings, id="engine")]
 ROLES = [
     pytest.param("gke", gke_preflight.PERMISSIONS, id="gke"),
+    pytest.param("gke-clusters", CLUSTER_PERMISSIONS, id="gke-clusters"),
     pytest.param("compute-engine", engine_preflight.PERMISSIONS, id="engine"),
 ]
 
@@ -29,8 +31,18 @@ ROLES = [
 @pytest.mark.parametrize(("page", "model"), PAGES)
 def test_the_settings_can_be_set(page: str, model: Any) -> None:
     blocks = [yaml.safe_load(each) for each in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
-    [settings] = [each for each in blocks if "project" in each]
+    settings = next(each for each in blocks if "project" in each)
     assert len(model.model_validate(settings).machines) == 2
+
+
+def test_a_cluster_can_be_made_by_the_settings() -> None:
+    blocks = [yaml.safe_load(each) for each in re.findall(r"```yaml\n(.*?)```", GKE, re.DOTALL)]
+    settings = next(each for each in blocks if "project" in each)
+    [creation] = [each for each in blocks if isinstance(each.get("cluster"), dict)]
+    made = GkeSettings.model_validate({**settings, **creation})
+    assert made.location == "europe-west4-a"
+    named = {each.alias or "" for each in GkeClusterCreation.model_fields.values()}
+    assert {each for each in named if f"`{each}`" not in GKE and f"{each}:" not in GKE} == set()
 
 
 @pytest.mark.parametrize(("page", "model"), PAGES)

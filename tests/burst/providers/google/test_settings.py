@@ -33,7 +33,23 @@ CLUSTER = {
     "namespace": "bursts",
     "machines": [priced()],
 }
+CREATION = {"feePerHour": "0.10", "network": "bursts", "subnetwork": "bursts"}
 WRONG: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "cluster: neither": (
+        GKE,
+        {**CLUSTER, "cluster": {}},
+        "right would be the name of a cluster, or `create`, and not both",
+    ),
+    "cluster: namespace": (
+        GKE,
+        {**CLUSTER, "cluster": {"create": CREATION}},
+        "namespace: a cluster that is made has no bursts; right is default",
+    ),
+    "cluster: no network": (
+        GKE,
+        {**CLUSTER, "cluster": {"create": {"feePerHour": "0.10", "subnetwork": "bursts"}}},
+        "Field required",
+    ),
     "engine: project": (COMPUTE_ENGINE, {**ENGINE, "project": "Science"}, "String should match pattern"),
     "engine: zone": (
         COMPUTE_ENGINE,

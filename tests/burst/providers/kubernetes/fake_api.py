@@ -51,6 +51,8 @@ class FakeApi:
     """By number of a request, from 0: its connection ends without an answer; whether it takes effect."""
     denied: set[str] = field(default_factory=set)
     """Rights that a review does not find, such as `delete jobs`."""
+    namespace: str = NAMESPACE
+    """Where its job controller makes pods."""
     pod_status: Item = field(default_factory=lambda: {"phase": "Running"})
     log: str = ""
     """Of every pod."""
@@ -155,7 +157,7 @@ class FakeApi:
             "labels": {**labels, "batch.kubernetes.io/job-completion-index": str(index)},
             "ownerReferences": [{"uid": owner["metadata"]["uid"]}],
         }
-        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}"
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{name}"
         self.add(path, {"kind": "Pod", "metadata": about, "status": self.pod_status})
 
     def _delete(self, path: str) -> tuple[int, Item]:
