@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from burst.errors import LeadAway
 from burst.providers.plugins import ProviderContext
 from burst.rehearsal import clouds
+from burst.rehearsal.eks_clusters import CLUSTERS
 from burst.rehearsal.rehearsal import VirtualClock
 from burst.settings import file as settings_file
 
@@ -28,6 +29,40 @@ CORES = 4
 ROW = {"machine": "m4", "cores": CORES, "price": "3.60", "spotPrice": "1.80", "priceDate": "2026-11-01"}
 """A node costs one unit of money in 1,000 seconds, and half of that as a spot machine."""
 GOOGLE = {"project": "lab-1234", "machines": [ROW]}
+EKS = {
+    "region": "eu-west-1",
+    "nodeRole": "arn:aws:iam::123456789012:role/nodes",
+    "subnets": ["subnet-1"],
+    "machines": [ROW],
+}
+OWN = {"feePerHour": "7.20", "readySeconds": 30}
+"""A cluster costs as much as two nodes, and there is time for it."""
+EKS_CLUSTER = {
+    **EKS,
+    "cluster": {
+        "create": {
+            **OWN,
+            "clusterRole": "arn:aws:iam::123456789012:role/clusters",
+            "subnets": ["subnet-1", "subnet-2"],
+        }
+    },
+    "namespace": "default",
+    "machines": [{**ROW, "readySeconds": 30}],
+}
+EKS_READS = (
+    "eks.DescribeCluster",
+    "eks.ListClusters",
+    "eks.DescribeNodegroup",
+    "eks.ListNodegroups",
+    "ec2.DescribeInstances",
+)
+GKE_CLUSTER = {
+    **GOOGLE,
+    "location": "europe-west4-a",
+    "cluster": {"create": {**OWN, "network": "default", "subnetwork": "default"}},
+    "namespace": "default",
+    "machines": [{**ROW, "readySeconds": 30}],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +83,7 @@ SETTINGS: Mapping[str, tuple[str, dict[str, Any], CloudCalls]] = {
     ),
     "eks": (
         "eks",
-        {
-            "region": "eu-west-1",
-            "cluster": "research",
-            "nodeRole": "arn:aws:iam::123456789012:role/nodes",
-            "subnets": ["subnet-1"],
-            "namespace": "bursts",
-            "machines": [ROW],
-        },
+        {**EKS, "cluster": "research", "namespace": "bursts"},
         CloudCalls(
             "eks.CreateNodegroup",
             "eks.DeleteNodegroup",
@@ -69,6 +97,25 @@ SETTINGS: Mapping[str, tuple[str, dict[str, Any], CloudCalls]] = {
             "container.nodePools.create",
             "container.nodePools.delete",
             ("container.nodePools.get", "container.nodePools.list", "compute.instances.aggregatedList"),
+        ),
+    ),
+    "eks-cluster": (
+        "eks",
+        EKS_CLUSTER,
+        CloudCalls("eks.CreateCluster", "eks.DeleteCluster", EKS_READS),
+    ),
+    "eks-cluster-nodes": (
+        "eks",
+        EKS_CLUSTER,
+        CloudCalls("eks.CreateNodegroup", "eks.DeleteNodegroup", EKS_READS),
+    ),
+    "gke-cluster": (
+        "gke",
+        GKE_CLUSTER,
+        CloudCalls(
+            "container.clusters.create",
+            "container.clusters.delete",
+            ("container.clusters.get", "container.clusters.list", "compute.instances.aggregatedList"),
         ),
     ),
     "compute-engine": (
@@ -100,9 +147,13 @@ class CloudRig:
 
     def occupy(self, name: str) -> None:
         """Have somebody else make something with a name."""
-        parents = {"eks": "far", "gke": "projects/rehearsal/locations/us-central1-a/clusters/far"}
+        location = "projects/rehearsal/locations/us-central1-a"
+        parents = {"eks": "far", "gke": f"{location}/clusters/far"}
+        clusters = {"eks-cluster": CLUSTERS, "eks-cluster-nodes": CLUSTERS, "gke-cluster": location}
         cloud, detail = self.found.cloud, {"tags": {"team": "physics"}, "scalingConfig": {"desiredSize": 1}}
-        if self.name == "compute-engine":
+        if self.name in clusters:
+            cloud.make_cluster(clusters[self.name], name, {}, detail)
+        elif self.name == "compute-engine":
             cloud.make("zones/us-central1-a", "other", "m4", 1, {}, names=[f"{name}-0"])
         else:
             cloud.make(parents.get(self.name, ""), name, "m4", 1, {}, detail=detail)

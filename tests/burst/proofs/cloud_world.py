@@ -210,6 +210,8 @@ class CloudWorld:
         assert found.state == "deleted", found.state
         cloud = self.rig.found.cloud
         assert cloud.there() == [], f"left: {cloud.there()}"
+        left = [each.name for each in cloud.groups if each.is_there(self.rig.clock.now)]
+        assert left == [], f"left: {left}"
         self.rig.clock.now += cloud.lag
         cloud.faults.clear()
         assert [*self.rig.found.provider.owned("here")] == [], "listed"
@@ -233,8 +235,23 @@ class CloudWorld:
             # What ends at a tick ends by that tick's own call: its listing came before.
             seen = next(tick for tick in self.ticks if tick > each.ended + cloud.lag)
             late += (seen - each.ended) * each.price / 3600
-        bill, charged, rounding = cloud.bill(), await self.spent(), len(cloud.machines) + 1
+        late += self._late_fee()
+        bill, charged, rounding = cloud.bill(), await self.spent(), len(cloud.machines) + 2
         assert bill - unseen - rounding <= charged <= bill + late + rounding, f"{bill=} {charged=} {late=}"
+
+    def _late_fee(self) -> float:
+        """Return what a cluster costs from its end until a listing could first show that nothing is left.
+
+        It has its fee in the ledger while anything of the burst is listed.
+        """
+        cloud = self.rig.found.cloud
+        clusters = [each for each in cloud.groups if each.fee]
+        ends = [each.gone or 0.0 for each in clusters] + [each.ended or 0.0 for each in cloud.machines]
+        late = 0.0
+        for each in clusters:
+            seen = next(tick for tick in self.ticks if tick > max(ends) + cloud.lag)
+            late += (seen - (each.gone or 0.0)) * each.fee / 3600
+        return late
 
 
 @contextlib.asynccontextmanager
