@@ -162,7 +162,7 @@ class Ranks:
         resources = {"version": 1, "execution": execution}
         credentials = "secret" if malleable else None
         limits = _limits(None, 0) if limited else None
-        self.execution.start(Launch(job, spec, resources, 1000, credentials, events, limits))  # type: ignore[arg-type]
+        self.execution.start(Launch(job, spec, resources, 1000, credentials, events, limits=limits))  # type: ignore[arg-type]
         return events
 
     async def feed(self, job: int, data: str) -> None:
