@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from broker_config.formats.job_states import JobState
 from minicluster.embedded.jobs.cpu_quotas import CpuQuotas
 from minicluster.embedded.jobs.launch_queue import WaitingLaunch
+from minicluster.embedded.jobs.placement_reasons import PlacementReasons
 from queue_policies.orders.records import Begun, GrowOrder, GuestBegun, QuotaOrder, ShrinkOrder
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Decisions:
         self._allocations = allocations
         self._bypassing = jobs.bypassing
         self.quotas = CpuQuotas(parts, jobs.by_id, log, lifecycle)
+        self._reasons = PlacementReasons(parts.scheduler, jobs.by_id, log)
         self._malleable: MalleableJobs | None = None
         self._wake: asyncio.TimerHandle | None = None
         commits.on_turn.append(self._decide)
@@ -73,6 +75,7 @@ class Decisions:
         scheduler = self._parts.scheduler
         for deed in scheduler.decide(self._parts.clock()):
             self._apply(deed)
+        self._reasons.update()
         if self._wake is not None:
             self._wake.cancel()
         self._wake = None if scheduler.wake is None else self._parts.call_at(scheduler.wake, self._woken)

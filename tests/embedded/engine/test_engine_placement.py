@@ -214,6 +214,47 @@ class Greedy:
         return {0: (1, 0)} if ask.request.slots == 1 else {7: (1, 0)}
 
 
+def test_a_job_that_waits_for_a_domain_says_so(make: Any, kit: Any) -> None:
+    """Enough cores are free, but not of one domain."""
+    bench = make(affinity="required", domains="0-1;2-3")
+    single = [submit(bench, kit, 1, workers=1) for _ in range(8)]
+    for number in (0, 2):
+        bench.finish(single[number])
+    waiting, other = submit(bench, kit, 2, workers=1), submit(bench, kit, 3)
+    assert bench.shown(waiting)["annotations"]["sched"] == {
+        "reason_pending": "waits for a domain with 2 free core(s) for a worker; the most is 1"
+    }
+    assert "annotations" not in bench.shown(other)  # there are too few cores
+    bench.finish(single[1])
+    assert bench.running()[-1] == waiting
+    assert bench.shown(waiting)["annotations"]["sched"] == {"resource_summary": "rank0/core[0-1]"}
+
+
+class FailingError(Exception):
+    """What a placement of this file raises."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Raises."""
+
+    name: ClassVar[str] = "broken"
+    affinity: str = "none"
+
+    def place(self, _ask: Any, _nodes: Any) -> dict[int, tuple[int, int]]:
+        raise FailingError("no idea")
+
+
+def test_a_placement_that_raises_refuses_no_job(make: Any, kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is logged, and the job waits for a lead with a better one."""
+    monkeypatch.setattr(plugins, "load", lambda *_: Broken())
+    bench = make(placement="broken")
+    job = submit(bench, kit, 1)
+    assert (bench.running(), bench.shown(job)["state"]) == ([], 8)
+    (line,) = (line for line in bench.logged if "broken" in line)
+    assert line.startswith("placement broken failed: FailingError: no idea")
+
+
 def test_a_placement_that_returns_what_is_not_free_is_logged_and_the_queue_kept(
     make: Any, kit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
