@@ -50,7 +50,7 @@ class JobEvents(Protocol):
     def redirected(self, jobid: int, tasks: int, stream: str, path: str) -> None:
         """A stream of all tasks goes to a file."""
 
-    def shell_log(self, jobid: int, node: int, level: int, message: str) -> None:
+    def shell_log(self, jobid: int, node: int, level: int, message: str, component: str) -> None:
         """The job's shell sent a message."""
 
     def eof(self, jobid: int, task: int, stream: str) -> None:

@@ -91,7 +91,7 @@ def test_cpus(changes: dict[str, object], cpus: list[set[int]]) -> None:
 
 
 def test_a_map_that_is_none() -> None:
-    with pytest.raises(LayoutError, match=r"^cpu-affinity: cpuset x contains no cores or is invalid$"):
+    with pytest.raises(LayoutError, match=r"^cpuset x contains no cores or is invalid$"):
         binding_of(launch(options={"cpu-affinity": "map:x"}))
 
 
@@ -150,7 +150,7 @@ class Kernel:
 
 def test_a_task_that_cannot_have_its_cpus_has_the_jobs_or_starts_unbound() -> None:
     """A pod's CPUs may have been changed meanwhile: that fails no job."""
-    logged: list[tuple[str, int]] = []
+    logged: list[tuple[str, int, str]] = []
     kernel = Kernel(1, 2)
     binding = CpuBinding({0: frozenset({3}), 1: frozenset({2})}, [(4, "before")], frozenset({1, 2}))
     binder = TaskBinder(binding, kernel.bind, lambda *line: logged.append(line))
@@ -162,11 +162,11 @@ def test_a_task_that_cannot_have_its_cpus_has_the_jobs_or_starts_unbound() -> No
     with binder.bound(1):
         ran.append(1)
     assert (ran, kernel.asked) == ([0, 1, 2, 1], [[3], [1, 2], [2], [2], [1, 2]])
-    assert [text for text, _ in logged] == [
+    assert [text for text, *_ in logged] == [
         "before",
-        "cpu-affinity: task 0: cannot bind to the CPUs [3]: Invalid argument",
-        "cpu-affinity: task 1: cannot bind to the CPUs [2]: Invalid argument",
-        "cpu-affinity: task 1: cannot bind to the CPUs [1, 2]: Invalid argument",
+        "task 0: cannot bind to the CPUs [3]: Invalid argument",
+        "task 1: cannot bind to the CPUs [2]: Invalid argument",
+        "task 1: cannot bind to the CPUs [1, 2]: Invalid argument",
     ]
 
 

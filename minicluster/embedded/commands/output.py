@@ -61,7 +61,9 @@ class OutputWriter:
             return
         time = "" if self.zero is None else f"{timestamp - self.zero:.3f}s: "
         rank = f"[{context['rank']}]" if "rank" in context else ""
-        sys.stderr.write(f"{time}flux-shell{rank}: {_LEVELS.get(level, '')}{context.get('message', '')}\n")
+        component = f"{context['component']}: " if context.get("component") else ""
+        message = f"{component}{context.get('message', '')}"
+        sys.stderr.write(f"{time}flux-shell{rank}: {_LEVELS.get(level, '')}{message}\n")
 
 
 def decoded(context: JSON) -> bytes:

@@ -33,7 +33,7 @@ class CpuBinding(NamedTuple):
     cpus: Mapping[int, frozenset[int]]
     """By task; a task that is not there is not bound."""
     messages: Sequence[ShellLine] = ()
-    """What the job's shell logs: syslog levels and texts."""
+    """What the component `cpu-affinity` of the job's shell logs: syslog levels and texts."""
     otherwise: frozenset[int] = frozenset()
     """The CPUs of a task that the kernel does not let have those of its own."""
 
@@ -43,7 +43,7 @@ def binding_of(launch: RankLaunch) -> CpuBinding:
     given = launch.options.get(OPTION)
     messages: list[ShellLine] = []
     if given is not None and not isinstance(given, str):
-        messages.append((WARNING, f"{OPTION}: {OPTION}: invalid option: on"))
+        messages.append((WARNING, f"{OPTION}: invalid option: on"))
         given = "on"
     shows, dry_run, mode = _prefixed(given or "")
     mode = mode or launch.affinity
@@ -54,7 +54,7 @@ def binding_of(launch: RankLaunch) -> CpuBinding:
     if not launch.cpus:
         if given:
             lacking = f"unable to get cpuset for cores {idset.encode(launch.cores)}. Disabling affinity"
-            messages.append((WARNING, f"{OPTION}: {lacking}"))
+            messages.append((WARNING, lacking))
         return CpuBinding({}, messages)
     if launch.credentials is not None and launch.workers and not mode.startswith("map:"):
         mode = BY_WORKERS  # cores of a malleable job come and go with its tasks
@@ -65,9 +65,9 @@ def binding_of(launch: RankLaunch) -> CpuBinding:
 
 
 def _shown(launch: RankLaunch, sets: Mapping[int, frozenset[int]]) -> Iterator[ShellLine]:
-    yield NOTICE, f"{OPTION}: cpus: {idset.encode(sorted(launch.cpus))}"
+    yield NOTICE, f"cpus: {idset.encode(sorted(launch.cpus))}"
     for task, cpus in sets.items():
-        yield NOTICE, f"{OPTION}: task {task}: cpus: {idset.encode(sorted(cpus))}"
+        yield NOTICE, f"task {task}: cpus: {idset.encode(sorted(cpus))}"
 
 
 def _prefixed(option: str) -> tuple[bool, bool, str]:
@@ -87,7 +87,7 @@ def _sets(launch: RankLaunch, mode: str) -> dict[int, frozenset[int]]:
         try:
             mapped = cpu_lists.decode_all(mode[4:], len(tasks), os.cpu_count() or 1)
         except CpuListError as error:
-            raise LayoutError(f"{OPTION}: {error}") from None
+            raise LayoutError(str(error)) from None
         return dict(zip(tasks, mapped, strict=True))
     if mode == BY_WORKERS:
         by_core = dict(zip(launch.cores, launch.cpus, strict=True))

@@ -7,7 +7,7 @@ body. Every message names its job; messages about a job that has ended are ignor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar, get_args, get_type_hints
+from typing import Any, Generic, Literal, NotRequired, Protocol, TypedDict, TypeVar, get_args, get_type_hints
 
 
 class JobMessage(TypedDict):
@@ -145,6 +145,7 @@ class ShellMessage(JobMessage):
     type: Literal["exec-log"]
     level: int  # as syslog(3)
     text: str
+    component: NotRequired[str]  # the part of Flux's shell whose message it is
 
 
 class OutputRedirected(JobMessage):

@@ -211,8 +211,9 @@ def _line(timestamp: float, name: str, context: JSON) -> str:
 def _output_line(task: int, stream: str, data: bytes | None, t: float) -> str:
     """Return an RFC 24 event: data, end of data, a log message of the shell, or a redirected stream."""
     if stream.startswith("log"):
-        text = (data or b"").decode(errors="replace")
-        return _line(t, "log", {"rank": task, "level": int(stream.removeprefix("log")), "message": text})
+        level, _, component = stream.removeprefix("log").partition(".")
+        shown: JSON = {"rank": task, "level": int(level), "message": (data or b"").decode(errors="replace")}
+        return _line(t, "log", {**shown, "component": component} if component else shown)
     if stream.startswith("redirect-"):
         ranks = "0" if task == 1 else f"[0-{task - 1}]"
         path = (data or b"").decode("utf-8", "surrogateescape")

@@ -45,9 +45,10 @@ class JobOutput:
         """Note that a stream of all tasks goes to a file."""
         self._keep(jobid, tasks, f"redirect-{stream}", path.encode("utf-8", "surrogateescape"))
 
-    def shell_log(self, jobid: int, node: int, level: int, message: str) -> None:
-        """Store a message of the job's shell among its output."""
-        self._keep(jobid, node, f"log{level}", message.encode(errors="replace"))
+    def shell_log(self, jobid: int, node: int, level: int, message: str, component: str = "") -> None:
+        """Store a message of the job's shell, or of a component of it, among the job's output."""
+        stream = f"log{level}.{component}" if component else f"log{level}"
+        self._keep(jobid, node, stream, message.encode(errors="replace"))
 
     def eof(self, jobid: int, task: int, stream: str) -> None:
         """Note that a task's stream ended."""

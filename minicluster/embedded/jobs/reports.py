@@ -76,9 +76,9 @@ class Reports:
         """A stream of all tasks goes to a file."""
         self._output.redirected(jobid, tasks, stream, path)
 
-    def shell_log(self, jobid: int, node: int, level: int, message: str) -> None:
+    def shell_log(self, jobid: int, node: int, level: int, message: str, component: str) -> None:
         """The job's shell sent a message."""
-        self._output.shell_log(jobid, node, level, message)
+        self._output.shell_log(jobid, node, level, message, component)
 
     def eof(self, jobid: int, task: int, stream: str) -> None:
         """A task's stream ended."""

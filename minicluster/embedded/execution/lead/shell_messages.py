@@ -19,14 +19,14 @@ def fail(run: Run, rank: int, text: str, component: str = "") -> None:
         run.events.exception(run.id, "exec", 0, text)
 
 
-def _log(run: Run, rank: int, level: int, text: str) -> None:
+def _log(run: Run, rank: int, level: int, text: str, component: str = "") -> None:
     node = list(run.nodes).index(rank)
-    run.events.shell_log(run.id, node, level, text)
+    run.events.shell_log(run.id, node, level, text, component)
 
 
 def logged(run: Run, rank: int, message: ShellMessage, _body: bytes) -> None:
     """Log a rank's message."""
-    _log(run, rank, message["level"], message["text"])
+    _log(run, rank, message["level"], message["text"], message.get("component", ""))
 
 
 def failed(run: Run, rank: int, message: JobFailed, _body: bytes) -> None:

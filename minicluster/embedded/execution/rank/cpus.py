@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from minicluster.embedded.errors import BindingError
+from minicluster.embedded.execution.cpu_binding import OPTION
 from minicluster.embedded.log import WARNING
 
 if TYPE_CHECKING:
@@ -44,12 +45,12 @@ def bound_to(cpus: Collection[int]) -> Iterator[None]:
 class TaskBinder:
     """Binds the tasks that a rank starts, and logs what comes of it."""
 
-    def __init__(self, binding: CpuBinding, bind: BindThread, log: Callable[[str, int], None]) -> None:
+    def __init__(self, binding: CpuBinding, bind: BindThread, log: Callable[[str, int, str], None]) -> None:
         self._binding = binding
         self._bind = bind
         self._log = log
         for level, text in binding.messages:
-            log(text, level)
+            log(text, level, OPTION)
 
     @contextmanager
     def bound(self, task: int) -> Iterator[None]:
@@ -61,5 +62,5 @@ class TaskBinder:
                     stack.enter_context(self._bind(each))
                     break
                 except BindingError as error:
-                    self._log(f"cpu-affinity: task {task}: {error}", WARNING)
+                    self._log(f"task {task}: {error}", WARNING, OPTION)
             yield

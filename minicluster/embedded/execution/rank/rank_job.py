@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minicluster.embedded.errors import LayoutError
-from minicluster.embedded.execution.cpu_binding import binding_of
+from minicluster.embedded.execution.cpu_binding import OPTION, binding_of
 from minicluster.embedded.execution.messages import (
     BarrierEntered,
     JobFailed,
@@ -119,15 +119,20 @@ class RankJob:
         self._log(f"host {self._settings.host}: Could not change dir to {cwd}: {why}. Going to /tmp instead")
         return "/tmp"  # noqa: S108 - what Flux does
 
-    def _log(self, text: str, level: int = ERR) -> None:
-        self._send(ShellMessage(type="exec-log", job=self._rank_launch.id, level=level, text=text))
+    def _log(self, text: str, level: int = ERR, component: str = "") -> None:
+        message = ShellMessage(type="exec-log", job=self._rank_launch.id, level=level, text=text)
+        if component:
+            message["component"] = component
+        self._send(message)
 
     def _start_tasks(self) -> None:
         rank_launch = self._rank_launch
         try:
             binder = TaskBinder(binding_of(rank_launch), self._settings.bind, self._log)
         except LayoutError as error:
-            self._refuse(1, str(error))
+            self._log(str(error), component=OPTION)
+            self._log(f"plugin '{OPTION}': shell.init failed")
+            self._refuse(1, "shell_init: No such file or directory")  # what Flux makes of it
             return
         for rank in rank_launch.tasks if rank_launch.fresh is None else rank_launch.fresh:
             try:
