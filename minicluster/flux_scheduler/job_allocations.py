@@ -75,9 +75,11 @@ class JobAllocations:
 
     def part(self, job: int, companion: int, allocation: Allocation) -> None:
         """Move resources from a job that ends to its companion, which holds them as a job of its own."""
+        base = self.running[job]
+        request = asked_for(allocation)._replace(shape=cast("RequestedResources", base.request).shape)
         self.pool.reduce(job, allocation)
-        self.pool.hold(companion, allocation)
-        self.running[companion] = RunningJob(companion, asked_for(allocation), self.running[job].started)
+        self.pool.hold(companion, allocation, base.profile)
+        self.running[companion] = RunningJob(companion, request, base.started)
 
     def _stiffen(self, job: int, allocation: Allocation) -> None:
         """Make the job rigid: it has lost some of its resources, and keeps the rest until it ends."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from broker_config.formats import idset
 from broker_config.formats.constraints import matches
 from broker_config.formats.resource_set import Node
 from minicluster.flux_scheduler.task_shapes import parsed_with_shape
@@ -60,6 +61,25 @@ def test_the_same_arrivals_get_the_same_cores(instance: PlacedInstance, placemen
     pool = pool_of(placement)
     expected = [pool.alloc(number, parsed_with_shape(spec).resources) for number, spec in enumerate(ARRIVALS)]
     assert [instance.allocation(job) for job in jobs] == expected
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(request(8, nodes=1, affinity="dry-run", workers=3), id="3 workers on one node"),
+        pytest.param(request(4, nodes=NODES, affinity="dry-run", workers=8), id="8 workers on four nodes"),
+        pytest.param(request(4, nodes=NODES, affinity="dry-run", workers=16), id="16 workers on four nodes"),
+    ],
+)
+def test_tasks_are_numbered_worker_by_worker(instance: PlacedInstance, spec: Any) -> None:
+    """Ranks ascending, as Algorithm 2 divides them; each task has the CPUs of its worker."""
+    instance.reconfigure(placement="pack", affinity="best-effort")
+    instance.knows_domains(2 * NODES)
+    pool, wanted = pool_of("pack"), parsed_with_shape(spec).resources
+    divided = pool.workers_of(wanted, pool.place(wanted) or {}).values()
+    workers = [worker for on_rank in divided for worker in on_rank]
+    expected = [idset.encode_bits(each.cores) for each in workers for _ in range(each.tasks)]
+    assert instance.planned(spec) == dict(enumerate(expected))
 
 
 @pytest.mark.parametrize(
