@@ -144,7 +144,7 @@ DEFINITIONS: dict[str, tuple[JSON, str | None, str, str]] = {
     "older": (
         published(OLD_CRD),
         "v1alpha2",
-        "lacks spec.profile, spec.granularity, spec.bursting and 11 more",
+        "lacks spec.profile, spec.granularity, spec.bursting and 14 more",
         OLDER,
     ),
     "newer": (published(NEW_CRD), "v1alpha2", "also has spec.x", ""),
