@@ -112,13 +112,16 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def live(policy: str, brokers: int, cores: int) -> Iterator[Cluster]:
-    """Bring up a cluster whose brokers have so many cores each, independent of the machine, and end it."""
+def live(policy: str, brokers: int, cores: int, *words: str) -> Iterator[Cluster]:
+    """Bring up a cluster whose brokers have so many cores each, independent of the machine, and end it.
+
+    `words` are further ones of `minicluster up`.
+    """
     with tempfile.TemporaryDirectory(prefix="mcb-", dir="/tmp") as directory:
         os.environ[ownership.ROOT_VARIABLE] = f"{directory}/m"
         document = Path(directory, "live.yaml")
         document.write_text(DOCUMENT.format(name=NAME, brokers=brokers, cores=cores))
-        _minicluster("up", str(document), "--engine", "embedded", "--policy", policy)
+        _minicluster("up", str(document), "--engine", "embedded", "--policy", policy, *words)
         try:
             with contextlib.closing(cast("RpcInstance", connection.of(NAME))) as instance:
                 yield Cluster(instance)

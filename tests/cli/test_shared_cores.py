@@ -19,7 +19,7 @@ def job(sharing: Any, result: JobResult | None = None) -> Job:
 HOST = {"host": None, "guests": [1 << 24], "quota": 0.5}
 GUEST = {"host": 1 << 25, "guests": [], "quota": 0.25}
 ALONE = {"host": None, "guests": [], "quota": 1.0}
-HELD_TO_HALF = {"host": None, "guests": [], "quota": 0.5}
+AT_HALF = {"host": None, "guests": [], "quota": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ HELD_TO_HALF = {"host": None, "guests": [], "quota": 0.5}
         pytest.param(HOST, None, "has fTfF on its cores, 50% of their time", id="a host"),
         pytest.param(GUEST, None, "on the cores of fTfG, 25% of their time", id="a guest"),
         pytest.param(ALONE, None, "", id="alone again"),
-        pytest.param(HELD_TO_HALF, None, "may use 50% of its cores' time", id="under a quota"),
+        pytest.param(AT_HALF, None, "may use 50% of its cores' time", id="under a quota"),
         pytest.param(None, None, "", id="another job"),
         pytest.param(HOST, JobResult.COMPLETED, "", id="ended"),
         pytest.param("text", None, "", id="no such record"),

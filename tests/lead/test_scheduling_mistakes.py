@@ -200,7 +200,7 @@ class TestPlacementChoice:
             domains_chosen({"domains": "0-1;x"})
 
 
-def test_a_policy_that_has_jobs_share_cores_is_refused() -> None:
+def test_a_policy_that_needs_shared_cores_is_refused() -> None:
     """In words, at the start: jobs would wait for ever."""
     with pytest.raises(WrongArgument) as error:
         check_sharing(Paired())
