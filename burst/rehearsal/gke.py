@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
 CREATE, DELETE = "container.nodePools.create", "container.nodePools.delete"
 GET, LIST = "container.nodePools.get", "container.nodePools.list"
-CLUSTER, CLUSTERS = "container.clusters.get", "container.clusters.list"
-CREATE_CLUSTER, DELETE_CLUSTER = "container.clusters.create", "container.clusters.delete"
-SERVER_CONFIG = "container.locations.getServerConfig"
+LOCATION = r"/v1/(projects/[\w.:-]+/locations/[\w-]+)"
+"""A location in the path of a request."""
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 
 
@@ -47,6 +46,17 @@ class _ClusterOperation:
             return self.group.ready
         return self.group.fails or self.group.gone or self.begun
 
+    def json(self, location: str, now: float) -> dict[str, Any]:
+        """Return it as it is written."""
+        return {
+            "name": self.name,
+            "zone": location,
+            "operationType": self.kind,
+            "status": "DONE" if now >= self.done() else "RUNNING",
+            "targetLink": f"https://container.googleapis.com/v1/{self.target}",
+            "startTime": timestamp(self.begun),
+        }
+
 
 @dataclass
 class FakeGke:
@@ -64,8 +74,6 @@ class FakeGke:
     """What else is to be in the answer about the cluster, such as `releaseChannel`."""
     shortage: str = "GCE_STOCKOUT"
     """The code of a pool of which not all machines came; or GCE_QUOTA_EXCEEDED."""
-    missing_zones: list[str] = field(default_factory=list)
-    """Zones that a listing of clusters does not reach."""
     _operations: list[_ClusterOperation] = field(default_factory=list)
 
     @property
@@ -76,18 +84,12 @@ class FakeGke:
     def routes(self) -> list[CloudRoute]:
         """Return all that it answers."""
         served = GoogleFrontend(self.cloud, self.account).served
-        base = r"/v1/(projects/[\w.:-]+/locations/[\w-]+)"
-        one = rf"{base}/clusters/([\w-]+)"
+        one = rf"{LOCATION}/clusters/([\w-]+)"
         calls = [
-            ("GET", one, CLUSTER, self._cluster),
             ("GET", rf"{one}/nodePools", LIST, self._list),
             ("POST", rf"{one}/nodePools", CREATE, self._create),
             ("GET", rf"{one}/nodePools/([\w-]+)", GET, self._get),
             ("DELETE", rf"{one}/nodePools/([\w-]+)", DELETE, self._delete),
-            ("GET", rf"{base}/clusters", CLUSTERS, self._clusters),
-            ("POST", rf"{base}/clusters", CREATE_CLUSTER, self._create_cluster),
-            ("DELETE", one, DELETE_CLUSTER, self._delete_cluster),
-            ("GET", rf"{base}/serverConfig", SERVER_CONFIG, self._server_config),
         ]
         return [CloudRoute(method, path, served(call, work)) for method, path, call, work in calls]
 
@@ -100,11 +102,10 @@ class FakeGke:
         config: Mapping[str, Any] = pool.get("config", {})
         return config
 
-    def _cluster(self, request: CloudRequest, _fault: CloudFault | None) -> CloudAnswer:
+    def own(self, request: CloudRequest) -> CloudAnswer:
+        """Answer about the cluster that is there from the beginning."""
         if missing := self._missing(request):
             return missing
-        if (path := _path(request)) != self.path:
-            return CloudAnswer(body=self._made_cluster(self._group(path)))
         body = {
             "name": self.cluster,
             "location": self.location,
@@ -119,10 +120,10 @@ class FakeGke:
 
     def _missing(self, request: CloudRequest) -> CloudAnswer | None:
         """Return what is answered about a cluster that is not there."""
-        path = _path(request)
-        return _absent(path) if path != self.path and self._group(path) is None else None
+        path = path_of(request)
+        return no_cluster(path) if path != self.path and self.made(path) is None else None
 
-    def _group(self, path: str) -> CloudGroup | None:
+    def made(self, path: str) -> CloudGroup | None:
         """Return a cluster that was made."""
         parent, _, name = path.rpartition("/clusters/")
         return self.cloud.group(parent, name)
@@ -131,29 +132,29 @@ class FakeGke:
         if missing := self._missing(request):
             return missing
         return CloudAnswer(
-            body={"nodePools": [self._json(each) for each in self.cloud.listed_groups(_path(request))]}
+            body={"nodePools": [self.json(each) for each in self.cloud.listed_groups(path_of(request))]}
         )
 
     def _get(self, request: CloudRequest, _fault: CloudFault | None) -> CloudAnswer:
-        found = self.cloud.group(_path(request), request.parts[2])
+        found = self.cloud.group(path_of(request), request.parts[2])
         if found is None:
-            return _absent(f"{_path(request)}/nodePools/{request.parts[2]}")
-        return CloudAnswer(body=self._json(found))
+            return no_cluster(f"{path_of(request)}/nodePools/{request.parts[2]}")
+        return CloudAnswer(body=self.json(found))
 
     def _create(self, request: CloudRequest, fault: CloudFault | None) -> CloudAnswer:
-        pool, path = request.json()["nodePool"], _path(request)
-        refused = self._missing(request) or self._busy(path) or self._refused(path, pool)
+        pool, path = request.json()["nodePool"], path_of(request)
+        refused = self._missing(request) or self.busy(path) or self.refused(path, pool)
         if refused is not None:
             return refused
         if fault is CloudFault.QUOTA:
-            return _no_quota("CPUS", "request requires '16.0' and is short '4.0'")
+            return no_quota("CPUS", "request requires '16.0' and is short '4.0'")
         try:
-            made = self._make(path, pool, fault)
+            made = self.make(path, pool, fault)
         except CloudCapacityError as error:
-            return _no_quota("INSTANCES", str(error))
-        return self._begun("CREATE_NODE_POOL", path, made)
+            return no_quota("INSTANCES", str(error))
+        return self.begun("CREATE_NODE_POOL", path, made)
 
-    def _refused(self, path: str, pool: Mapping[str, Any]) -> CloudAnswer | None:
+    def refused(self, path: str, pool: Mapping[str, Any]) -> CloudAnswer | None:
         """Return the refusal of a pool that cannot be."""
         name, config = pool["name"], pool["config"]
         if self.cloud.group(path, name) is not None:
@@ -168,7 +169,7 @@ class FakeGke:
             return refusal(400, "badRequest", message, "INVALID_ARGUMENT")
         return None
 
-    def _make(self, path: str, pool: Mapping[str, Any], fault: CloudFault | None) -> CloudGroup:
+    def make(self, path: str, pool: Mapping[str, Any], fault: CloudFault | None) -> CloudGroup:
         """Make a pool and its machines, which end by themselves as it has it."""
         name, config, size = pool["name"], pool["config"], int(pool["initialNodeCount"])
         zone = next(iter(pool.get("locations") or ()), self.location)
@@ -190,81 +191,15 @@ class FakeGke:
         return made
 
     def _delete(self, request: CloudRequest, fault: CloudFault | None) -> CloudAnswer:
-        found = self.cloud.group(_path(request), request.parts[2])
+        found = self.cloud.group(path_of(request), request.parts[2])
         if found is None:
-            return _absent(f"{_path(request)}/nodePools/{request.parts[2]}")
-        if busy := self._busy(_path(request)):
+            return no_cluster(f"{path_of(request)}/nodePools/{request.parts[2]}")
+        if busy := self.busy(path_of(request)):
             return busy
         self.cloud.delete(found, fault)
-        return self._begun("DELETE_NODE_POOL", _path(request), found)
+        return self.begun("DELETE_NODE_POOL", path_of(request), found)
 
-    def _clusters(self, request: CloudRequest, _fault: CloudFault | None) -> CloudAnswer:
-        found = self.cloud.listed_groups(request.parts[0])
-        body = {"clusters": [self._made_cluster(each) for each in found], "missingZones": self.missing_zones}
-        return CloudAnswer(body=body)
-
-    def _create_cluster(self, request: CloudRequest, fault: CloudFault | None) -> CloudAnswer:
-        wanted, parent = request.json()["cluster"], request.parts[0]
-        path, [pool] = f"{parent}/clusters/{wanted['name']}", wanted["nodePools"]
-        if path == self.path or self._group(path) is not None:
-            return refusal(409, "alreadyExists", f"Already exists: {path}.", "ALREADY_EXISTS")
-        if refused := self._refused(path, pool):
-            return refused
-        if fault is CloudFault.QUOTA:
-            return _no_quota("CPUS", "request requires '16.0' and is short '4.0'")
-        try:
-            self._make(path, pool, None if fault is CloudFault.BROKEN else fault)
-        except CloudCapacityError as error:
-            return _no_quota("INSTANCES", str(error))
-        broken = fault if fault is CloudFault.BROKEN else None
-        labels = wanted.get("resourceLabels", {})
-        made = self.cloud.make_cluster(parent, wanted["name"], labels, {"cluster": wanted}, broken)
-        return self._begun("CREATE_CLUSTER", path, made)
-
-    def _delete_cluster(self, request: CloudRequest, fault: CloudFault | None) -> CloudAnswer:
-        path = _path(request)
-        found = self._group(path)
-        if found is None:
-            return _absent(path)
-        if busy := self._busy(path):
-            return busy
-        now = self.cloud.now()
-        for each in (found, *(one for one in self.cloud.groups if one.parent == path and one.is_there(now))):
-            self.cloud.delete(each, fault)
-        return self._begun("DELETE_CLUSTER", path, found)
-
-    def _server_config(self, _request: CloudRequest, _fault: CloudFault | None) -> CloudAnswer:
-        return CloudAnswer(body={"validMasterVersions": ["1.36.3-gke.1000", "1.35.7-gke.200"]})
-
-    def _made_cluster(self, group: CloudGroup | None) -> dict[str, Any]:
-        """Return a cluster that was made, with its pools."""
-        assert group is not None  # noqa: S101 - whether it is there was asked before
-        now, asked = self.cloud.now(), group.detail
-        path = f"{group.parent}/clusters/{group.name}"
-        wanted: Any = asked.get("cluster") or {"name": group.name, "resourceLabels": dict(group.labels)}
-        pools = [self._json(each) for each in self.cloud.groups if each.parent == path and each.is_there(now)]
-        found = {
-            **wanted,
-            "location": self.location,
-            "createTime": timestamp(group.created),
-            "nodePools": pools,
-            "currentMasterVersion": "1.36.3-gke.1000",
-            "status": "RUNNING",
-        }
-        if group.is_going(now):
-            return {**found, "status": "STOPPING"}
-        if now < group.ready:
-            return {**found, "status": "PROVISIONING"}
-        if group.problem or group.fails is not None:
-            return {**found, "status": "ERROR", "statusMessage": group.problem or "its deletion has failed"}
-        return {
-            **found,
-            "endpoint": self.server,
-            "masterAuth": {"clusterCaCertificate": self.authority},
-            **self.detail,
-        }
-
-    def _busy(self, path: str) -> CloudAnswer | None:
+    def busy(self, path: str) -> CloudAnswer | None:
         """Return the refusal of what would be a second operation of the cluster at one time."""
         now = self.cloud.now()
         running = next(
@@ -275,24 +210,16 @@ class FakeGke:
         message = f"Cluster is running incompatible operation {running.name}."
         return refusal(400, "failedPrecondition", message, "FAILED_PRECONDITION")
 
-    def _begun(self, kind: str, path: str, group: CloudGroup) -> CloudAnswer:
+    def begun(self, kind: str, path: str, group: CloudGroup) -> CloudAnswer:
+        """Note an operation of a cluster, and answer with it."""
         name = f"operation-{len(self._operations)}"
         target = path if group.kind == CLUSTER_KIND else f"{path}/nodePools/{group.name}"
         made = _ClusterOperation(name, kind, path, target, self.cloud.now(), group)
         self._operations.append(made)
-        return CloudAnswer(body=self._operation(made))
+        return CloudAnswer(body=made.json(self.location, self.cloud.now()))
 
-    def _operation(self, one: _ClusterOperation) -> dict[str, Any]:
-        return {
-            "name": one.name,
-            "zone": self.location,
-            "operationType": one.kind,
-            "status": "DONE" if self.cloud.now() >= one.done() else "RUNNING",
-            "targetLink": f"https://container.googleapis.com/v1/{one.target}",
-            "startTime": timestamp(one.begun),
-        }
-
-    def _json(self, group: CloudGroup) -> dict[str, Any]:
+    def json(self, group: CloudGroup) -> dict[str, Any]:
+        """Return a node pool as it is written."""
         now = self.cloud.now()
         asked: Any = group.detail.get("nodePool") or {"name": group.name, "initialNodeCount": group.size}
         found = {**asked, "status": "RUNNING", "version": "1.36.3-gke.1000"}
@@ -309,15 +236,17 @@ class FakeGke:
         return {**found, "status": "RUNNING_WITH_ERROR", "conditions": [condition]}
 
 
-def _path(request: CloudRequest) -> str:
+def path_of(request: CloudRequest) -> str:
     """Return the path of the cluster that a request is about."""
     return f"{request.parts[0]}/clusters/{request.parts[1]}"
 
 
-def _absent(path: str) -> CloudAnswer:
+def no_cluster(path: str) -> CloudAnswer:
+    """Answer about a cluster or a pool that is not there."""
     return refusal(404, "notFound", f"Not found: {path}.", "NOT_FOUND")
 
 
-def _no_quota(metric: str, detail: str) -> CloudAnswer:
+def no_quota(metric: str, detail: str) -> CloudAnswer:
+    """Answer that a quota is used up."""
     message = f'Insufficient regional quota to satisfy request: resource "{metric}": {detail}.'
     return refusal(403, "forbidden", message, "PERMISSION_DENIED")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from burst.rehearsal.compute_engine import FakeComputeEngine
 from burst.rehearsal.gke import FakeGke
+from burst.rehearsal.gke_clusters import FakeGkeClusters
 from burst.rehearsal.google_account import PROJECT, FakeGoogleAccount, google_server
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ class RehearsedGoogle:
         self.account = FakeGoogleAccount(cloud.now)
         self.compute = FakeComputeEngine(cloud, self.account, page_size=page_size)
         self.gke = FakeGke(cloud, self.account)
-        routes = [*self.account.routes(), *self.compute.routes(), *self.gke.routes()]
+        self.clusters = FakeGkeClusters(self.gke)
+        routes = [*self.account.routes(), *self.compute.routes(), *self.clusters.routes(), *self.gke.routes()]
         self._server = google_server(routes)
         self._key = self.account.write_key(folder / "service-account.json", self._server.url)
 

@@ -9,8 +9,7 @@ from burst.joining.workers import labels_of
 from burst.lifecycle.records import PREFIX
 from burst.providers import cloud_machines
 from burst.providers.eks import cluster_preflight, cluster_reports, reports
-from burst.providers.eks.aws_errors import IN_USE, code
-from burst.providers.eks.clients import refused
+from burst.providers.eks.cluster_calls import AwsClusterCalls
 from burst.providers.eks.groups import EksGroups
 from burst.providers.node_pools import pools
 from burst.providers.node_pools.clusters import KIND, cluster_key, is_named
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from burst.lifecycle.records import ResourceKey, ResourceReport
     from burst.planning.records import Offer
     from burst.providers.eks.clients import AwsClients
-    from burst.providers.eks.cluster_reports import EksClusterAnswer
     from burst.providers.eks.reports import GroupMachine, NodeGroup
     from burst.providers.eks.settings import EksClusterCreation, EksSettings
     from burst.providers.node_pools.access import ClusterEndpoint
@@ -42,6 +40,7 @@ class EksClusters:
         self._settings = settings
         self._creation = creation
         self._clients = clients
+        self._calls = AwsClusterCalls(clients, self.location)
 
     def offers(self) -> Sequence[Offer]:
         """Return the machines of the settings, with the fee of a cluster."""
@@ -58,9 +57,9 @@ class EksClusters:
             self._groups(wanted).create(wanted, token)
             return
         request = self._request(wanted, token)
-        found = self._described(request["name"])
+        found = self._calls.described(request["name"])
         if found is None:
-            found = self._created(request)
+            found = self._calls.created(request)
         if not cluster_reports.is_of(found, wanted):
             raise NameTaken(f"cluster {request['name']} is there, and not of this burst")
 
@@ -68,12 +67,12 @@ class EksClusters:
         """Return the status of the cluster, or of its node group."""
         if key.kind != KIND:
             return self._groups(wanted).get(wanted)
-        return cluster_reports.report(wanted, self._described(_name(wanted)))
+        return cluster_reports.report(wanted, self._calls.described(_name(wanted)))
 
     def delete(self, key: ResourceKey, wanted: WantedBurst) -> None:
         """Begin to delete the node group, or the cluster, which EKS deletes only once it has none."""
         name = _name(wanted)
-        found = self._described(name)
+        found = self._calls.described(name)
         if found is None or not cluster_reports.is_of(found, wanted) or found["status"] == "DELETING":
             return
         groups = self._groups(wanted)
@@ -88,12 +87,7 @@ class EksClusters:
                     f"cluster {name} has node groups that are not of its burst: {', '.join(others)}"
                 )
             return
-        with refused(self.location):
-            eks = self._clients.client("eks")
-            try:
-                eks.delete_cluster(name=name)
-            except eks.exceptions.ResourceNotFoundException:
-                return
+        self._calls.delete(name)
 
     def are_nodes_going(self, wanted: WantedBurst) -> bool:
         """Return whether a burst's node group is being deleted, or is not there."""
@@ -102,8 +96,8 @@ class EksClusters:
     def owned(self, installation: str) -> Iterable[ResourceReport]:
         """List node groups and clusters of an installation, and machines that have outlived theirs."""
         machines = EksGroups(self.name, self._settings, self._clients, _ANY).machines(_ANY)
-        names = {*filter(is_named, self._names()), *(_cluster_of(each) for each in machines)}
-        there = [found for each in sorted(names) if (found := self._described(each)) is not None]
+        names = {*filter(is_named, self._calls.names()), *(_cluster_of(each) for each in machines)}
+        there = [found for each in sorted(names) if (found := self._calls.described(each)) is not None]
         own = [each for each in there if cluster_reports.owner(each)[1] == installation]
         others = {each["name"] for each in there} - {each["name"] for each in own}
         groups = [group for each in own for group in self._groups_in(each["name"])]
@@ -133,7 +127,7 @@ class EksClusters:
         try:
             names = groups.names()
         except CallInvalid:
-            if self._described(cluster) is None:
+            if self._calls.described(cluster) is None:
                 return
             raise
         yield from filter(None, map(groups.described, names))
@@ -159,33 +153,6 @@ class EksClusters:
             "tags": labels_of(wanted),
             **({"version": creation.version} if creation.version else {}),
         }
-
-    def _created(self, request: dict[str, Any]) -> EksClusterAnswer:
-        """Make a cluster; return it, or the one that has its name by now."""
-        with refused(self.location):
-            eks = self._clients.client("eks")
-            try:
-                made: EksClusterAnswer = eks.create_cluster(**request)["cluster"]
-            except eks.exceptions.ClientError as error:
-                found = self._described(request["name"]) if code(error.response) == IN_USE else None
-                if found is None:
-                    raise
-                return found
-        return made
-
-    def _described(self, name: str) -> EksClusterAnswer | None:
-        with refused(self.location):
-            eks = self._clients.client("eks")
-            try:
-                found: EksClusterAnswer = eks.describe_cluster(name=name)["cluster"]
-            except eks.exceptions.ResourceNotFoundException:
-                return None
-        return found
-
-    def _names(self) -> list[str]:
-        with refused(self.location):
-            pages = self._clients.client("eks").get_paginator("list_clusters").paginate()
-            return [name for page in pages for name in page["clusters"]]
 
 
 def _name(wanted: WantedBurst) -> str:

@@ -12,7 +12,7 @@ from burst.lifecycle.records import ResourcePhase
 from burst.planning import money
 from burst.providers.node_pools.access import ClusterEndpoint
 from burst.rehearsal.cloud import CloudFault
-from burst.rehearsal.gke import CREATE_CLUSTER, DELETE_CLUSTER
+from burst.rehearsal.gke_clusters import CREATE_CLUSTER, DELETE_CLUSTER
 from tests.burst.providers.google.rigs import (
     FEE,
     LABEL,
@@ -189,7 +189,7 @@ def test_a_quota_makes_nothing(own: GkeClusterRig) -> None:
 
 
 def test_a_zone_that_the_listing_does_not_reach_is_no_empty_one(own: GkeClusterRig) -> None:
-    own.google.gke.missing_zones.append("us-central1-b")
+    own.google.clusters.missing_zones.append("us-central1-b")
     with pytest.raises(RetryLater, match="zones us-central1-b are not reached: what is there is not known"):
         own.clusters.owned("here")
 
