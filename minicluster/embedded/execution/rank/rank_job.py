@@ -130,9 +130,7 @@ class RankJob:
         try:
             binder = TaskBinder(binding_of(rank_launch), self._settings.bind, self._log)
         except LayoutError as error:
-            self._log(str(error), component=OPTION)
-            self._log(f"plugin '{OPTION}': shell.init failed")
-            self._refuse(1, "shell_init: No such file or directory")  # what Flux makes of it
+            self._refuse(1, f"{OPTION}: {error}")
             return
         for rank in rank_launch.tasks if rank_launch.fresh is None else rank_launch.fresh:
             try:
