@@ -304,6 +304,10 @@ class Start:
     fraction: float = 0.0
     """A guest's quota: the fraction of the time of its host's cores that it may use."""
 
+    def __repr__(self) -> str:  # plug-ins of 0.1.0 print what they know
+        guest = "" if self.on is None else f", on={self.on!r}, fraction={self.fraction!r}"
+        return f"Start(job={self.job!r}, size={self.size!r}, after={self.after!r}{guest})"
+
 
 @dataclass(frozen=True, slots=True)
 class Grow:

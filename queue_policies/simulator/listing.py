@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from queue_policies.nodes.records import Allocation
     from queue_policies.simulator.experiment import SimulationRun
 
+ON_NODES = ("nodes", "domains")
+"""Metrics of runs on nodes: rows of counted units are those of release 0.1.0."""
 JOB_COLUMNS = (
     "workload", "policy", "seed", "job", "kind", "user", "priority", "submitted", "started", "ended", "end",
     "wait", "turnaround", "first_size", "last_size", "unit_seconds", "grows", "shrinks", "refusals",
@@ -29,14 +31,17 @@ JOB_COLUMNS = (
 
 
 def run_rows(runs: Sequence[SimulationRun]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each run: workload, policy, seed, and every metric."""
+    """Yield a row for each run: workload, policy, seed, and every metric; ON_NODES where it has nodes."""
     for run in runs:
+        metrics = dataclasses.asdict(run.metrics)
+        if not run.outcome.nodes:
+            metrics = {name: value for name, value in metrics.items() if name not in ON_NODES}
         yield {
             "workload": run.outcome.workload,
             "policy": run.policy,
             "seed": run.seed,
             "decisions": run.outcome.decisions,
-        } | dataclasses.asdict(run.metrics)
+        } | metrics
 
 
 def policy_rows(runs: Sequence[SimulationRun]) -> Iterator[dict[str, Any]]:
