@@ -34,7 +34,6 @@ from typing import TYPE_CHECKING
 import arguments
 from engines import picture, report
 from live_cluster import ROOT, Cluster, live
-from queue_policies.simulator.shared_cores import ProgramUse, SharedCores
 
 from minicluster.instance.records import JobRequest
 from queue_policies import decision_log
@@ -44,6 +43,7 @@ from queue_policies.simulator.job import WorkloadJob
 from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.metrics import measure
 from queue_policies.simulator.selection import policy_named
+from queue_policies.simulator.shared_cores import ProgramUse, SharedCores
 from queue_policies.simulator.speedup import Fixed
 from queue_policies.simulator.workload import Workload
 
