@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 OURS = {"minicluster", "broker_config", "metrics_api"}
-MAX_ZIP = 250_000
+MAX_ZIP = 300_000
 """Bytes; a ConfigMap holds 1 MiB of base64."""
 ZIPS = [
     pytest.param(rooms.LEAD, flux_zips.pack, id="lead"),
