@@ -10,6 +10,7 @@ the first and the second half of them, with the weights of its experts.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import statistics
 import subprocess
@@ -20,6 +21,8 @@ import arguments
 from engines import report
 from live_cluster import live
 from live_cosched import CORES, PROGRAM, Bench
+
+from minicluster.instance.errors import JobInactive
 
 if TYPE_CHECKING:
     from live_cosched import Ran
@@ -45,10 +48,11 @@ def seconds_of(ran: Ran) -> float:
 
 def pair(bench: Bench, blocks: int) -> tuple[Ran, list[Event]]:
     """Run a coupled pair with a guest that waits for its cores, and return how the pair ran."""
-    host = bench.submit(KIND, CORES, blocks, limit=0.0)
+    host = bench.submit(KIND, CORES, blocks)
     guest = bench.submit(GUEST, CORES, blocks)
     found = bench.ran(host, KIND, CORES)
-    bench.cluster.instance.jobs.cancel(guest)
+    with contextlib.suppress(JobInactive):
+        bench.cluster.instance.jobs.cancel(guest)
     bench.cluster.instance.jobs.wait(guest)
     return found
 
