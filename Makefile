@@ -14,6 +14,8 @@
 #                random lives over each rehearsed cloud, isolated bursts, and what is sold there and really boots
 # make prove-placement   the paper on granularity, reproduced with a hundred seeds, and what placements promise, with
 #                figures
+# make prove-cosched   the learner's bound on 10,000 sequences of losses, and the co-scheduler's figures with all gates,
+#                ablations and the fit
 # make cluster   a real Kubernetes control plane on this machine, in the background; FAKE_NODES=3: with nodes
 #                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux); INSTALL=1:
 #                with the operator and the metrics adapter in pods, as the chart installs them
@@ -34,7 +36,7 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
 .PHONY: help demo test test-all test-pure supplies properties hostile prove-rest prove-burst prove-burst-machine \
-	prove-burst-clusters prove-clouds prove-placement cluster cluster-down clusters clusters-down images lint format manifests reference release lock clean
+	prove-burst-clusters prove-clouds prove-placement prove-cosched cluster cluster-down clusters clusters-down images lint format manifests reference release lock clean
 help:
 	@sed -n 's/^# make/make/p; s/^#      /     /p' Makefile
 
@@ -112,6 +114,10 @@ prove-clouds: $(VENV)/.ready
 PLACEMENT_PROOFS := benchmarks/reproduce_granularity.py benchmarks/placements.py
 prove-placement: $(VENV)/.ready
 	@code=0; for proof in $(PLACEMENT_PROOFS); do echo "== $$proof"; $(BIN)/python $$proof || code=1; done; exit $$code
+
+prove-cosched: $(VENV)/.ready
+	@code=0; $(BIN)/python -m tests.queue_policies.proofs.cosched_bound || code=1; \
+		$(BIN)/python benchmarks/reproduce_cosched.py --ablations --fit || code=1; exit $$code
 
 # eval "$$(make -s cluster)" points kubectl at it.
 cluster: $(VENV)/.ready

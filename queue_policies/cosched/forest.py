@@ -14,7 +14,6 @@ NONE: Tree = (1.0, 0.0, 0.0, 0.0)
 LEAST: Tree = (0.02, 0.58, 0.3, 0.1)
 """As little as the guest needs: what does not meet its need is masked."""
 HALF: Tree = (0.05, 0.45, 0.5, 0.0)
-QUARTER: Tree = (0.1, 0.9, 0.0, 0.0)
 MUCH: Tree = (0.1, 0.0, 0.2, 0.7)
 
 
@@ -27,9 +26,9 @@ EXPERTS = (
     Expert("many idle cores", _below("cpu", 0.35, LEAST, _below("cpu", 0.5, HALF, NONE))),
     Expert("unlike", _below("cpu", 0.6, _below("guest-cpu", 0.6, NONE, LEAST), NONE)),
     Expert("memory", _below("memory", 0.2, LEAST, NONE)),
-    Expert("in time", _below("happiness", 1.2, NONE, _below("cpu", 0.7, LEAST, QUARTER))),
+    Expert("in time", _below("happiness", 1.2, NONE, _below("cpu", 0.7, LEAST, NONE))),
     Expert("stage", _below("parallel", 0.5, MUCH, _below("cpu", 0.6, LEAST, NONE))),
-    Expert("early", _below("elapsed", 0.6, LEAST, NONE)),
+    Expert("early", _below("elapsed", 0.6, _below("cpu", 0.8, LEAST, NONE), NONE)),
     Expert("bold", MUCH),
 )
 """Some are good for some programs only: which, is learned."""

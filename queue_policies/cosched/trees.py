@@ -92,6 +92,18 @@ def checked(value: Any, actions: int, source: str) -> tuple[Expert, ...]:
     return experts
 
 
+def written(experts: Iterable[Expert]) -> str:
+    """Return experts as the JSON that `read` reads: where one's own may begin."""
+    return json.dumps({"experts": [{"name": each.name, "tree": _as_json(each.tree)} for each in experts]})
+
+
+def _as_json(tree: Tree) -> Any:
+    if not isinstance(tree, Branch):
+        return list(tree)
+    then, otherwise = _as_json(tree.then), _as_json(tree.otherwise)
+    return {"feature": tree.feature, "below": tree.below, "then": then, "else": otherwise}
+
+
 @cache
 def actions_of(text: str) -> tuple[float, ...]:
     """Return the actions in a setting, such as `0 0.25 0.5 0.75`. Raises ExpertsFault."""

@@ -161,18 +161,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_our_experts_are_what_a_file_could_have() -> None:
-    def written(tree: trees.Tree) -> Any:
-        if isinstance(tree, trees.Branch):
-            return {
-                "feature": tree.feature,
-                "below": tree.below,
-                "then": written(tree.then),
-                "else": written(tree.otherwise),
-            }
-        return list(tree)
-
-    document = {"experts": [{"name": each.name, "tree": written(each.tree)} for each in forest.EXPERTS]}
-    assert trees.checked(document, 4, "ours") == forest.EXPERTS
+    assert trees.read(trees.written(forest.EXPERTS), 4) == forest.EXPERTS
 
 
 def test_other_actions_have_our_experts_too() -> None:

@@ -1,4 +1,4 @@
-"""The scripts of benchmarks/ that docs/scheduling.md names run, and answer what they cannot take."""
+"""The scripts of benchmarks/ that the pages on scheduling name run, and answer what they cannot take."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-NAMED = sorted(set(re.findall(r"benchmarks/(\w+)\.py", (ROOT / "docs/scheduling.md").read_text())))
+PAGES = ("docs/scheduling.md", "docs/co-scheduling.md")
+NAMED = sorted(
+    {name for page in PAGES for name in re.findall(r"benchmarks/(\w+)\.py", (ROOT / page).read_text())}
+)
 
 RUNS = {
     "reproduce_priority_elastic --sets 1 --gap 90": "gap 90 s, rescale gap 180 s, means of 1 sets",
@@ -18,6 +21,8 @@ RUNS = {
     "reproduce_malleable": "without a gate: wait, run_time, shrinks, grows",
     "reproduce_malleable --workload pecs23 --share 0": "pecs23, set S0, 0 % malleable, 2317 jobs",
     "reproduce_granularity --experiment 3 --fitted --seeds 2": "experiment 3",
+    "reproduce_cosched --cores 64 --seeds 2": "15 jobs, three sets, 2 seeds: over easy",
+    "reproduce_cosched --trace --seeds 1": "must: regret on 3000 cases",
     "ablation --sets 1 --gaps 90": "water-filling / priority-elastic, gap 90 s, 1 sets",
     "simulator --jobs 20 --large 50 --parallel 10 --runs 1": "jobs/s",
 }
