@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from queue_policies.nodes import placing
-from queue_policies.nodes.constraints import Constraints
+from queue_policies.nodes.constraints import MAX_REMEMBERED, Constraints
 from queue_policies.nodes.occupancy import Occupancy
 from queue_policies.nodes.shared_cores import SharedCores
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from queue_policies.nodes.records import Allocation, ClusterNode, Matches, RankResources
     from queue_policies.placement.protocol import Placement
@@ -44,6 +44,7 @@ class NodeStates:
         self.shared = SharedCores()
         """The jobs that have cores together."""
         self._allocations: dict[int, Allocation] = {}
+        self._eligible: dict[Hashable, tuple[int, ...]] = {}  # by constraint, until a rank is marked
 
     def mark(self, rank: int, *, up: bool | None = None, drained: bool | None = None) -> None:
         """Set whether a rank is up, and whether it is drained; None: no change."""
@@ -51,6 +52,7 @@ class NodeStates:
             if present is not None:
                 (members.add if present else members.discard)(rank)
         self.usable = frozenset(self.up - self.drained)
+        self._eligible.clear()
         self.free = sum(self.rank_resources[each][0].bit_count() for each in self.usable)
 
     def allocation(self, job: int) -> Allocation:
@@ -64,6 +66,18 @@ class NodeStates:
             for node, (cores, gpus) in zip(self.nodes, self.rank_resources, strict=True)
             if (cores, gpus) != (node.cores, node.gpus)
         }
+
+
+def eligible(states: NodeStates, constraint: Hashable) -> tuple[int, ...]:
+    """Return the usable ranks that satisfy the constraint, ascending."""
+    known = states._eligible
+    found = known.get(constraint)
+    if found is None:
+        if len(known) > MAX_REMEMBERED:
+            known.clear()
+        ranks = states.constraints.ranks(constraint)
+        found = known[constraint] = tuple(rank for rank in ranks if rank in states.usable)
+    return found
 
 
 def change(states: NodeStates, allocation: Allocation, *, taken: bool) -> None:

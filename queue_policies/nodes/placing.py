@@ -67,6 +67,18 @@ def found(placement: Placement, request: NodeRequest, nodes: PlacementView) -> A
     return allocation
 
 
+def goes_onto_one_node(request: NodeRequest, placement: Placement) -> bool:
+    """Return whether all of a request goes onto one node, as long as one is large enough (Algorithm 1).
+
+    Of a placement whose attribute `granularity` divides jobs: one worker, or those that use the network most.
+    """
+    if request.nodes or request.exclusive or getattr(placement, "granularity", "none") == "none":
+        return False
+    ask = ask_of(request, placement)
+    network = ask.profile is not None and ask.profile.kind is ProfileKind.NETWORK
+    return ask.workers == 1 or (network and not ask.workers)
+
+
 def of_job(defect: PlacementDefect, job: int) -> PlacementDefect:
     """Return the same defect with the job in it."""
     return PlacementDefect(f"{defect}; it is job {job}")

@@ -69,7 +69,9 @@ class Pool(NodeStates):
         if asked.size > self.free:
             return None
         usable = self.usable
-        ranks = (r for r in self.constraints.ranks(asked.constraint) if r in usable and r not in beside)
+        ranks = (r for r in self.constraints.ranks(asked.constraint) if r in usable)
+        if beside:
+            ranks = (r for r in ranks if r not in beside)
         return self._find(asked, ranks, self.rank_resources.__getitem__, self.nodes)
 
     def alloc(self, job: int, request: Request) -> Allocation | None:
@@ -79,7 +81,8 @@ class Pool(NodeStates):
         except PlacementDefect as defect:
             raise placing.of_job(defect, job) from defect
         if allocation is not None:
-            self.hold(job, allocation, placing.profile_of(request))
+            profile = None if self.occupancy is None else placing.profile_of(request)
+            self.hold(job, allocation, profile)
         return allocation
 
     def extension(self, job: int, request: NodeRequest) -> Allocation | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from queue_policies.errors import PlacementDefect
 from queue_policies.nodes import low_ranks, placing
+from queue_policies.nodes.node_states import eligible
 from queue_policies.nodes.occupancy import Occupancy, PresentNodes, TrialOccupancy
 from queue_policies.nodes.shared_cores import without
 
@@ -101,15 +102,45 @@ class AllocationTrial:
 class PlacementTrial(AllocationTrial):
     """A trial of a pool with a placement, which also knows the jobs that were placed in the trial."""
 
-    __slots__ = ("_occupancy",)
+    __slots__ = ("_given", "_misfits", "_occupancy")
 
     def __init__(self, pool: NodeStates, origin: PlacementTrial | None = None) -> None:
         super().__init__(pool, origin)
+        self._given: list[int] = []  # ranks on which jobs were given back, in this order
+        self._misfits: dict[
+            Request, int
+        ] = {}  # for one node: how many of these there were when it did not fit
         self._occupancy: TrialOccupancy = (
             TrialOccupancy(cast("Occupancy", pool.occupancy), self._resources_on, pool.nodes)
             if origin is None
             else origin._occupancy.copy(self._resources_on)
         )
+
+    def fits(self, request: Request) -> bool:
+        """Return whether `request` can be placed now.
+
+        A reservation tries this at the end of each running job. What goes onto one node, and did not fit,
+        fits only if a node has room for it on which something was given back since.
+        """
+        tried = self._misfits.get(request)
+        if tried is not None:
+            size, resources = request.size, self._resources_on
+            self._misfits[request] = len(self._given)
+            if not any(resources(rank)[0].bit_count() >= size for rank in self._given[tried:]):
+                return False
+        if self.place(request) is not None:
+            self._misfits.pop(request, None)
+            return True
+        if tried is None and request.size <= self.free and self._is_for_one_node(request):
+            self._misfits[request] = len(self._given)
+        return False
+
+    def _is_for_one_node(self, request: Request) -> bool:
+        asked, pool = checked_request(request), self._pool
+        if not placing.goes_onto_one_node(asked, cast("Placement", pool.placement)):
+            return False
+        ranks = eligible(pool, asked.constraint)
+        return any(pool.nodes[rank].cores.bit_count() >= asked.size for rank in ranks)
 
     def place(self, request: Request) -> Allocation | None:
         """Return the placement's allocation for `request`, or None. Raises PlacementDefect."""
@@ -117,9 +148,7 @@ class PlacementTrial(AllocationTrial):
         if asked.size > self.free:
             return None
         pool = self._pool
-        usable = pool.usable
-        ranks = tuple(rank for rank in pool.constraints.ranks(asked.constraint) if rank in usable)
-        view = PresentNodes(pool.nodes, ranks, self._occupancy)
+        view = PresentNodes(pool.nodes, eligible(pool, asked.constraint), self._occupancy)
         return placing.found(cast("Placement", pool.placement), asked, view)
 
     def take(self, job: int, request: Request) -> bool:
@@ -136,6 +165,7 @@ class PlacementTrial(AllocationTrial):
         """Release a job's resources, whether it really runs or was placed here."""
         allocation = self._placed[job] if job in self._placed else self._pool.allocation(job)
         super().give(job)
+        self._given += allocation
         self._occupancy.release(job, allocation)
 
     def mirror(self, other: Sketch, job: int) -> None:

@@ -213,3 +213,22 @@ def test_more_workers_than_slots_are_one_a_slot() -> None:
     allocation = cluster.alloc(1, asked) or {}
     workers = cluster.workers_of(asked, allocation)
     assert [each.tasks for here in workers.values() for each in here] == [1, 1, 1]
+
+
+def test_a_trial_finds_again_what_did_not_fit_and_what_did() -> None:
+    """A reservation gives jobs back one by one; what fits then may not, beside another job, and fit again."""
+    cluster = paper_cluster("task-group")
+    for job in range(8):
+        assert cluster.alloc(job, request(15, workers=1)) is not None
+    wide, trial = request(20, "network"), cluster.sketch()
+    assert not trial.fits(wide)
+    for job, fits in ((0, False), (1, False), (4, True), (5, True)):
+        trial.give(job)
+        assert trial.fits(wide) is fits, job
+    assert trial.take(10, request(20, "network"))
+    assert trial.take(11, request(20, "network"))
+    assert not trial.fits(wide)
+    trial.give(11)
+    assert trial.fits(wide)
+    assert trial.take(12, request(1))
+    assert trial.fits(wide)
