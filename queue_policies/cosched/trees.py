@@ -124,7 +124,7 @@ def actions_of(text: str) -> tuple[float, ...]:
 def _loaded(source: str, text: str, suffix: str) -> Any:
     try:
         if suffix == ".toml":
-            import tomllib  # noqa: PLC0415 - Python 3.10 has none
+            import tomllib  # novm  # noqa: PLC0415 - Python 3.10 has none
 
             return tomllib.loads(text)
         return json.loads(text)
