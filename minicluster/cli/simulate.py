@@ -16,7 +16,7 @@ from minicluster.cli.reporting import print_notice, print_warning
 from minicluster.cli.tables import OutputOption, show
 
 if TYPE_CHECKING:
-    from queue_policies.simulator.experiment import SimulationRun
+    from queue_policies.simulator.experiment import Experiment, SimulationRun
     from queue_policies.simulator.workload import Oversized, Workload
 
 app = typer.Typer(add_completion=False)
@@ -49,10 +49,10 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
     first_seed: simulation.FirstSeedOption = 0,
     size: simulation.UnitsOption = 0,
     oversized: simulation.OversizedOption = "refuse",
-    nodes: simulation.NodesOption = 0,
-    domains: simulation.DomainsOption = 0,
-    cores: simulation.CoresOption = 0,
-    placement: simulation.PlacementOption = "",
+    nodes: simulation.SimulatedNodesOption = 0,
+    domains: simulation.SimulatedDomainsOption = 0,
+    cores: simulation.SimulatedCoresOption = 0,
+    placement: simulation.SimulatedPlacementOption = "",
     estimates: simulation.EstimatesOption = "told",
     error: simulation.ErrorOption = 0.0,
     refusals: simulation.RefusalsOption = 0.0,
@@ -79,15 +79,11 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
     minicluster simulate --from mc --size 64 --policy easy --policy water-filling
 
     minicluster simulate --workload scanflow:variant=PLACEMENT --policy backfill --placement balanced
-
-    minicluster policies
     """
     _check_asked(workload, source, seeds)
     from queue_policies.simulator import experiment
-    from queue_policies.simulator.failure import Failures
-    from queue_policies.simulator.on_nodes import Nodes
-    from queue_policies.simulator.simulation_options import Preemption
 
+    past = _history(ctx, source, size, oversized)
     plan = experiment.Experiment(
         workload,
         tuple(dict.fromkeys(policy)),
@@ -97,18 +93,42 @@ def simulate(  # noqa: PLR0913, PLR0917 - an option each
         error=error,
         learned=estimates == "learned",
         refusals=refusals,
-        failures=Failures(mtbf, repair, checkpoint, restart) if mtbf else None,
-        preemption=Preemption(preempting, restart),
-        workload=(past := _history(ctx, source, size, oversized))[0],
+        **_faults(mtbf, repair, checkpoint, preempting, restart),
+        workload=past[0],
         oversized=oversized,
-        nodes=Nodes(nodes, domains, cores),
-        placement=placement,
+        **_cluster(nodes, domains, cores, placement),
     )
+    runs = _run(plan, jobs, csv, parquet, report)
+    _show(runs, output, _rows(rows, output, seeds, report), past[1])
+
+
+def _faults(
+    mtbf: float, repair: float, checkpoint: float, preempting: float, restart: float
+) -> dict[str, Any]:
+    """Return how units fail, and what preempting costs."""
+    from queue_policies.simulator.failure import Failures
+    from queue_policies.simulator.simulation_options import Preemption
+
+    failures = Failures(mtbf, repair, checkpoint, restart) if mtbf else None
+    return {"failures": failures, "preemption": Preemption(preempting, restart)}
+
+
+def _cluster(nodes: int, domains: int, cores: int, placement: str) -> dict[str, Any]:
+    """Return on which nodes the workload is, and which of their cores jobs get."""
+    from queue_policies.simulator.on_nodes import AlikeNodes
+
+    return {"nodes": AlikeNodes(nodes, domains, cores), "placement": placement}
+
+
+def _run(plan: Experiment, jobs: int, csv: str, parquet: str, report: str) -> list[SimulationRun]:
+    """Run an experiment on so many processes, and write the files whose names are given."""
+    from queue_policies.simulator import experiment
+
     _check(plan.policies, csv, parquet, report)
     with _progress(len(plan.seeds) * len(plan.policies)) as progress:
         runs = experiment.run(plan, jobs, progress)
     _write(runs, csv, parquet, report)
-    _show(runs, output, _rows(rows, output, seeds, report), past[1])
+    return runs
 
 
 def _check_asked(workload: str, source: str, seeds: int) -> None:

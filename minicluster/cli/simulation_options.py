@@ -35,7 +35,7 @@ FirstSeedOption = Annotated[int, typer.Option(min=0, metavar="SEED", help="The f
 UnitsOption = Annotated[
     int, typer.Option(min=0, metavar="UNITS", help="Another size of the cluster than the workload's.")
 ]
-PlacementOption = Annotated[
+SimulatedPlacementOption = Annotated[
     str,
     typer.Option(
         metavar="PLACEMENT",
@@ -43,13 +43,13 @@ PlacementOption = Annotated[
         " the workload's own.",
     ),
 ]
-NodesOption = Annotated[
+SimulatedNodesOption = Annotated[
     int, typer.Option(min=0, metavar="N", help="Run the workload on so many nodes; its units are cores.")
 ]
-DomainsOption = Annotated[
+SimulatedDomainsOption = Annotated[
     int, typer.Option(min=0, metavar="D", help="Memory domains of each node; by default one.")
 ]
-CoresOption = Annotated[int, typer.Option(min=0, metavar="C", help="Cores of each memory domain.")]
+SimulatedCoresOption = Annotated[int, typer.Option(min=0, metavar="C", help="Cores of each memory domain.")]
 OversizedOption = Annotated[
     Literal["refuse", "skip", "clip"],
     typer.Option(

@@ -1,7 +1,7 @@
 """How fast jobs compute beside each other: the protocol of models, and the rates of the jobs that run.
 
-A model is pure: from who computes where it returns how long each job takes. `Rates` asks it again at each
-start, end and resize, for the jobs that this touches, and for no others.
+A model is pure: from who computes where it returns how long each job takes. `ComputingRates` asks it again at
+each start, end and resize, for the jobs that this touches, and for no others.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Contention(Protocol):
         """Return the seconds of the whole of each of these jobs, as they compute now. All are above 0."""
 
 
-class Rates:
+class ComputingRates:
     """Who computes where; at each change, those whose seconds differ by it get others.
 
     `repace` is called with the job's id, its new seconds, and the time.

@@ -15,7 +15,7 @@ from queue_policies.simulator.errors import SimulationError
 from queue_policies.simulator.estimate import Estimates
 from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.metrics import NAMES, RunMetrics, mean, measure
-from queue_policies.simulator.on_nodes import Nodes, on_nodes
+from queue_policies.simulator.on_nodes import AlikeNodes, on_nodes
 from queue_policies.simulator.selection import placement_named, policy_named
 from queue_policies.simulator.simulation_options import Preemption, SimulationOptions
 from queue_policies.simulator.spread import Spread, spread
@@ -50,7 +50,7 @@ class Experiment:
     workload: Workload | None = field(default=None, repr=False)
     """Used instead of `word`, if it is given."""
     oversized: Oversized = "refuse"
-    nodes: Nodes = field(default_factory=Nodes)
+    nodes: AlikeNodes = field(default_factory=AlikeNodes)
     """On which nodes it is, in place of the workload's own."""
     placement: str = ""
     """As on the command line; empty: the workload's own."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from queue_policies.orders.records import record
 from queue_policies.running import RunningJobs
 from queue_policies.simulator.calendar import Calendar, Kind
-from queue_policies.simulator.contention import Occupant, Rates
+from queue_policies.simulator.contention import ComputingRates, Occupant
 from queue_policies.simulator.job_run import JobRun
 from queue_policies.simulator.node_cluster import NodeCluster, core_requests
 from queue_policies.simulator.unit_cluster import UnitCluster
@@ -37,7 +37,9 @@ class Machine:
         self._times = times
         self._stopped: dict[int, JobRun] = {}  # to be begun again, after a failure or preempted
         self._soft_limits = workload.soft_limits
-        self._rates = None if workload.contention is None else Rates(workload.contention, self._repace)
+        self._rates = (
+            None if workload.contention is None else ComputingRates(workload.contention, self._repace)
+        )
 
     def begin(
         self, queued: QueuedJob, size: int, now: float, host: int | None = None, quota: float = 1.0

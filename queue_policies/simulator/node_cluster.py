@@ -93,8 +93,7 @@ class NodeCluster:
         self.pool = Pool(nodes, _any, placement)
         for node in nodes:
             self.pool.mark(node.rank, up=True)
-        self.held: dict[int, int] = {}
-        """The number of cores of each job."""
+        self._sizes: dict[int, int] = {}
         self._requests = requests
         self._workers: dict[int, int] = {}
 
@@ -120,10 +119,14 @@ class NodeCluster:
         """Return the job's cores."""
         return self.pool.allocation(job)
 
+    def size(self, job: int) -> int:
+        """Return how many cores a job has."""
+        return self._sizes[job]
+
     def workers(self, job: int) -> int:
         """Return how many task workers a job that has its cores is made of."""
         if job not in self._workers:
-            request = self.request(job, self.held[job])
+            request = self.request(job, self._sizes[job])
             if request.shape is not None and request.shape.workers:
                 return min(request.shape.workers, request.size)
             workers = self.pool.workers_of(request, self.pool.allocation(job))
@@ -136,7 +139,7 @@ class NodeCluster:
         Further cores are those of the placement or, where it finds none, any: a policy that lets a job grow
         knows only how many are free.
         """
-        had = self.held.get(job, 0)
+        had = self._sizes.get(job, 0)
         if size < had:
             self.pool.reduce(job, _last(self.pool.allocation(job), had - size))
         elif size > had:
@@ -144,12 +147,12 @@ class NodeCluster:
             placed = self.pool.extend(job, more) if had else self.pool.alloc(job, more)
             if placed is None:
                 self._add_any(job, more)
-        self.held[job] = size
+        self._sizes[job] = size
         self._workers.pop(job, None)
 
     def release(self, job: int) -> None:
         """Release all cores of the job."""
-        self.held.pop(job, None)
+        self._sizes.pop(job, None)
         self.pool.release(job)
 
     def _add_any(self, job: int, request: CoreRequest) -> None:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
-    """Nodes that are all alike; 0 is what the workload has."""
+class AlikeNodes:
+    """So many nodes with so many cores; 0 is what the workload has."""
 
     count: int = 0
     domains: int = 0
@@ -25,12 +25,12 @@ class Nodes:
     """Of a domain."""
 
 
-def on_nodes(workload: Workload, nodes: Nodes, placement: Placement | None) -> Workload:
+def on_nodes(workload: Workload, nodes: AlikeNodes, placement: Placement | None) -> Workload:
     """Return the workload on other nodes, under another placement; None: its own.
 
     Raises WorkloadError where it has no nodes of its own, and not all that is needed is given.
     """
-    if nodes != Nodes():
+    if nodes != AlikeNodes():
         workload = _on(workload, nodes)
     if placement is None:
         return workload
@@ -42,12 +42,12 @@ def on_nodes(workload: Workload, nodes: Nodes, placement: Placement | None) -> W
     return replace(workload, placement=placement)
 
 
-def _on(workload: Workload, nodes: Nodes) -> Workload:
-    own = Nodes()
+def _on(workload: Workload, nodes: AlikeNodes) -> Workload:
+    own = AlikeNodes()
     if workload.nodes:
         first = workload.nodes[0]
         parts = len(first.domains) or 1
-        own = Nodes(len(workload.nodes), parts, first.cores.bit_count() // parts)
+        own = AlikeNodes(len(workload.nodes), parts, first.cores.bit_count() // parts)
     count, domains, cores = (
         nodes.count or own.count,
         nodes.domains or own.domains or 1,

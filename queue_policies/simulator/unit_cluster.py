@@ -25,6 +25,10 @@ class UnitCluster(CountingCluster):
         """Return no cores."""
         return {}
 
+    def size(self, job: int) -> int:
+        """Return how many units a job has."""
+        return self.held[job]
+
     def workers(self, job: int) -> int:  # noqa: ARG002 - the same
         """Return 1: where there are no cores, none are a worker's own."""
         return 1

@@ -25,7 +25,7 @@ class UnitRoom:
     def give(self, promised: Mapping[int, int], freed: int) -> None:  # noqa: ARG002 - as on nodes
         """Give starters the units that they were promised."""
         for job, units in promised.items():
-            self._cluster.hold(job, self._cluster.held[job] + units)
+            self._cluster.hold(job, self._cluster.size(job) + units)
 
     def begin_after_shrinks(self, starter: Starter) -> int:
         """Return the size at which the job starts, which is always the whole one."""

@@ -45,7 +45,7 @@ def rectangles(outcome: RunOutcome, most: int) -> list[Rectangle]:
     return found
 
 
-class Lane(NamedTuple):
+class DomainLane(NamedTuple):
     """What a node's domain has of the units of the chart."""
 
     host: str
@@ -56,13 +56,13 @@ class Lane(NamedTuple):
     """Their ids, in the order of the units."""
 
 
-def lanes(outcome: RunOutcome) -> list[Lane]:
+def lanes(outcome: RunOutcome) -> list[DomainLane]:
     """Return the domains of all nodes from the lowest unit on; none where units are only counted."""
-    found: list[Lane] = []
+    found: list[DomainLane] = []
     first = 0
     for node in outcome.nodes:
         for number, domain in enumerate(node.domains or (node.cores,)):
-            found.append(Lane(node.host, number, first, tuple(ids(domain))))
+            found.append(DomainLane(node.host, number, first, tuple(ids(domain))))
             first += domain.bit_count()
     return found
 

@@ -106,11 +106,11 @@ def test_a_workload_of_ones_own_runs_under_a_placement(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(document))
     found = {}
-    for placement in ("low-rank", "balanced"):
+    for placement in ("low-rank", "balanced:knee=1"):
         done = call("--workload", str(path), "--placement", placement, "--json")
         assert (done.returncode, done.stderr) == (0, "")
         found[placement] = json.loads(done.stdout)["tables"][0]["rows"][0]["ours"]["makespan"]
-    assert found == {"low-rank": 220.0, "balanced": 140.0}
+    assert found == {"low-rank": 220.0, "balanced:knee=1": 140.0}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from queue_policies.simulator.experiment import Experiment, run
 from queue_policies.simulator.listing import cores_of
 from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.metrics import measure
-from queue_policies.simulator.on_nodes import Nodes, on_nodes
+from queue_policies.simulator.on_nodes import AlikeNodes, on_nodes
 from queue_policies.simulator.report.gantt import lanes, rectangles
 from queue_policies.simulator.workloads import catalogue, document
 
@@ -99,14 +99,14 @@ def test_contention_needs_nodes() -> None:
 
 
 def test_any_workload_runs_on_nodes(kit: Any) -> None:
-    workload = on_nodes(kit.workload(kit.rigid(1, 6, 5.0)), Nodes(2, 2, 2), LowRank())
+    workload = on_nodes(kit.workload(kit.rigid(1, 6, 5.0)), AlikeNodes(2, 2, 2), LowRank())
     outcome = simulate(workload, plugins.load("fcfs"))
     assert (len(outcome.nodes), outcome.total) == (2, 8)
     assert (measure(outcome).nodes, measure(outcome).domains) == (2, 3)
 
 
 def test_a_workload_keeps_of_its_nodes_what_is_not_given() -> None:
-    workload = on_nodes(catalogue.load("scanflow"), Nodes(domains=4), None)
+    workload = on_nodes(catalogue.load("scanflow"), AlikeNodes(domains=4), None)
     assert (workload.total, len(workload.nodes), len(workload.nodes[0].domains)) == (256, 4, 4)
     assert simulate(workload, plugins.load("backfill")).last_end > 1000
 
@@ -114,20 +114,24 @@ def test_a_workload_keeps_of_its_nodes_what_is_not_given() -> None:
 @pytest.mark.parametrize(
     ("nodes", "placement", "message"),
     [
-        (Nodes(), LowRank(), "test: its units are only counted, so there is nothing to choose; --nodes and"),
-        (Nodes(2), None, "test: has no nodes of its own; --cores is missing"),
-        (Nodes(cores=2), None, "test: has no nodes of its own; --nodes is missing"),
+        (
+            AlikeNodes(),
+            LowRank(),
+            "test: its units are only counted, so there is nothing to choose; --nodes and",
+        ),
+        (AlikeNodes(2), None, "test: has no nodes of its own; --cores is missing"),
+        (AlikeNodes(cores=2), None, "test: has no nodes of its own; --nodes is missing"),
     ],
 )
 def test_counted_units_have_no_placement(
-    kit: Any, nodes: Nodes, placement: LowRank | None, message: str
+    kit: Any, nodes: AlikeNodes, placement: LowRank | None, message: str
 ) -> None:
     with pytest.raises(WorkloadError, match=message):
         on_nodes(kit.workload(kit.rigid(1, 1, 5.0)), nodes, placement)
 
 
 def test_an_experiment_takes_nodes_and_a_placement() -> None:
-    plan = Experiment("charm", ("backfill",), nodes=Nodes(4, 1, 15), placement="spread")
+    plan = Experiment("charm", ("backfill",), nodes=AlikeNodes(4, 1, 15), placement="spread")
     (one,) = run(plan, processes=1)
     assert one.metrics.nodes > 1
 
@@ -149,7 +153,9 @@ def test_an_unknown_variant_is_named() -> None:
 
 def test_the_chart_has_a_lane_a_domain_and_jobs_where_they_ran(kit: Any) -> None:
     """Job 2 gets what job 1 leaves: the last core of the first node, and one of the second."""
-    workload = on_nodes(kit.workload(kit.rigid(1, 3, 5.0), kit.rigid(2, 2, 4.0)), Nodes(2, 2, 2), LowRank())
+    workload = on_nodes(
+        kit.workload(kit.rigid(1, 3, 5.0), kit.rigid(2, 2, 4.0)), AlikeNodes(2, 2, 2), LowRank()
+    )
     outcome = simulate(workload, plugins.load("fcfs"))
     assert [(lane.host, lane.number, lane.first, len(lane.cores)) for lane in lanes(outcome)] == [
         ("node0", 0, 0, 2),
