@@ -131,12 +131,23 @@ class TestEasy:
         instance.pods.run("cancel", running)
         assert instance.hosts_and_slots(waiting) == ("mc-0", 3)
 
-    def test_an_unknown_policy_is_not_loaded(self, instance: Instance) -> None:
+    @pytest.mark.parametrize(
+        ("policy", "message"),
+        [
+            pytest.param("eesy", "unknown queue policy 'eesy'; did you mean 'easy'?", id="unknown"),
+            pytest.param(
+                "cosched",
+                "queue policy cosched has jobs share cores, which real Flux does not let them",
+                id="sharing",
+            ),
+        ],
+    )
+    def test_a_wrong_policy_is_not_loaded(self, instance: Instance, policy: str, message: str) -> None:
         """Its own words say what would be right; the one before can be loaded again."""
         instance.pods.run("module", "remove", "minicluster-sched")
-        assert instance.pods.ran("module", "load", "minicluster-sched", "policy=eesy").returncode
+        assert instance.pods.ran("module", "load", "minicluster-sched", f"policy={policy}").returncode
         instance.pods.run("module", "load", "minicluster-sched")
-        assert "unknown queue policy 'eesy'; did you mean 'easy'?" in instance.pods.run("dmesg")
+        assert message in instance.pods.run("dmesg")
         assert instance.hosts_and_slots(instance.submit("true")) == ("mc-0", 1)
 
 
