@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from queue_policies.simulator.errors import OutputError
 from queue_policies.simulator.experiment import means
-from queue_policies.simulator.report import series, tables
+from queue_policies.simulator.report import series, sharing, tables
 from queue_policies.simulator.report.axis import Axis, Unit, time_unit
 from queue_policies.simulator.report.drawing import curves, key, scatter
 from queue_policies.simulator.report.gantt import lanes, rectangles
@@ -59,6 +59,7 @@ def page(runs: Sequence[SimulationRun]) -> str:
         "@PERCENTILES@": tables.percentiles(runs),
         "@WAITS@": _waits(runs),
         "@FRONTS@": _fronts(runs),
+        "@SHARING@": sharing.section(shown, _time(*_span(shown))),
         "@DATA@": json.dumps([_drawn(run) for run in shown], separators=(",", ":")).replace("<", "\\u003c"),
     }
     for placeholder, text in parts.items():

@@ -26,6 +26,11 @@ def waiting(outcome: RunOutcome, begin: float, end: float) -> list[Point]:
     return _corners(_queued(outcome.jobs), begin, end, 1.0)
 
 
+def shared(outcome: RunOutcome, begin: float, end: float) -> list[Point]:
+    """Return the share of the units on which a host has a guest, likewise."""
+    return _corners(_shared_steps(outcome), begin, end, 1 / outcome.total)
+
+
 def mean_utilization(outcome: RunOutcome, begin: float, end: float, bins: int) -> list[Point]:
     """Return the share of the units in use: the mean in each of `bins` equal parts of the time."""
     return _means(_allocation_steps(outcome.jobs), begin, end, bins, 1 / outcome.total)
@@ -66,6 +71,17 @@ def _allocation_steps(jobs: Iterable[JobOutcome]) -> Iterator[Point]:
         for time, size in job.sizes:
             yield time, float(size - before)
             before = size
+
+
+def _shared_steps(outcome: RunOutcome) -> Iterator[Point]:
+    jobs = {job.id: job for job in outcome.jobs}
+    for job, changes in outcome.quotas.items():
+        ends = [*(change.time for change in changes[1:]), jobs[job].ended]
+        for change, end in zip(changes, ends, strict=True):
+            if change.host is not None:
+                units = float(max(size for _, size in jobs[change.host].sizes))
+                yield change.time, units
+                yield end, -units
 
 
 def _queued(jobs: Iterable[JobOutcome]) -> Iterator[Point]:

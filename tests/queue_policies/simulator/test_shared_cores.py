@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
+from queue_policies import plugins
 from queue_policies.records import Action, CpuQuota, Happened, Start, State
+from queue_policies.simulator.experiment import SimulationRun
 from queue_policies.simulator.job import WorkloadJob
 from queue_policies.simulator.loop import simulate
+from queue_policies.simulator.metrics import measure
 from queue_policies.simulator.outcome import QuotaChange
+from queue_policies.simulator.report import series
+from queue_policies.simulator.report.page import page
 from queue_policies.simulator.shared_cores import ProgramUse, SharedCores
 from queue_policies.simulator.speedup import Fixed
 from queue_policies.simulator.workload import Workload
+from queue_policies.simulator.workloads import workflows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,3 +112,27 @@ def test_noise_is_the_same_for_the_same_seed() -> None:
     found = [noisy.measured(job, 4, 0.0, seed) for seed in (1, 1, 2)]
     assert found[0] == found[1] != found[2]
     assert all(0 <= each.cpu <= 1 for each in found)
+
+
+def test_the_report_draws_shared_cores_and_weights() -> None:
+    outcomes = {name: simulate(workflows.workload(0, 64), plugins.load(name)) for name in ("easy", "cosched")}
+    runs = [SimulationRun(name, 0, outcome, measure(outcome)) for name, outcome in outcomes.items()]
+    text = page(runs)
+    assert "<h2>Shared cores</h2>" in text
+    assert "How cosched weighs its experts." in text
+    assert "How easy weighs" not in text
+    assert "unlike" in text
+    assert "Shared cores" not in page(runs[:1])
+
+
+def test_shared_units_are_those_of_hosts_with_guests() -> None:
+    outcome = pair("idle", "busy")
+    end = outcome.jobs[0].ended
+    assert series.shared(outcome, 0.0, end) == [
+        (0.0, 0.0),
+        (10.0, 0.0),
+        (10.0, 1.0),
+        (end, 1.0),
+        (end, 0.0),
+        (end, 0.0),
+    ]
