@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from queue_policies.policy import Policy
     from queue_policies.simulator.outcome import JobOutcome, RunOutcome, WeightSample
-    from queue_policies.simulator.shared_cores import SharedCores
+    from queue_policies.simulator.shared_cores import QuotaContention
     from queue_policies.simulator.workload import Workload
 
 METRICS = ("wait", "cpu", "response", "makespan", "slowdown")
@@ -45,7 +45,7 @@ def run(  # noqa: PLR0913, PLR0917 - a workload's numbers
     sets: int = 3,
     copies: int = 1,
     span: float = 0.0,
-    model: SharedCores | None = None,
+    model: QuotaContention | None = None,
     skipped: int = 0,
 ) -> Cell:
     """Run the sets of all seeds; those before `skipped` are run, and do not count."""

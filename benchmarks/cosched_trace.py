@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from queue_policies.cosched.learner import Distribution
-    from queue_policies.simulator.shared_cores import SharedCores
+    from queue_policies.simulator.shared_cores import QuotaContention
 
 CASES, SEEDS = 3000, 20
 HOST_WEIGHT, IDLE, GUARD = 0.75, 0.35, 1.1
@@ -32,7 +32,7 @@ class JudgedCase(NamedTuple):
     losses: tuple[float, ...]
 
 
-def drawn(stream: Random, model: SharedCores) -> JudgedCase:
+def drawn(stream: Random, model: QuotaContention) -> JudgedCase:
     """A case of two jobs of the workload, at some moment of the host's life."""
     (host, cores), (guest, size) = _job(stream), _job(stream)
     size = min(size, cores)
@@ -65,7 +65,7 @@ def _job(stream: Random) -> tuple[str, int]:
     return kind, stream.choice(workflows.WORKFLOWS[kind].sizes)
 
 
-def regrets(model: SharedCores, seeds: int = SEEDS, cases: int = CASES) -> tuple[float, float]:
+def regrets(model: QuotaContention, seeds: int = SEEDS, cases: int = CASES) -> tuple[float, float]:
     """The mean regret of ours and of the published update, over so many traces."""
     found = []
     for seed in range(seeds):

@@ -35,7 +35,7 @@ from queue_policies.simulator.workloads import workflows
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from queue_policies.simulator.shared_cores import SharedCores
+    from queue_policies.simulator.shared_cores import QuotaContention
 
     Runner = Callable[..., Cell]
 
@@ -61,7 +61,7 @@ RUN_TIMES = {
     "static": (0.38, 0.82, 0.77, 0.57),
     "ours": (0.35, 0.75, 0.73, 0.56),
 }
-MOST = {  # of ours over EASY's, by cores
+MAX_RATIOS = {  # of ours over EASY's, by cores
     "response": {64: 0.90, 128: 0.93, 256: 0.98},
     "wait": {64: 0.85, 128: 0.80, 256: 0.75},
     "makespan": {64: 0.93},
@@ -133,7 +133,7 @@ def gates(found: Mapping[tuple[int, str], Cell]) -> dict[str, bool]:
     facts = {}
     for cores in SIZES:
         easy, static, ours = (found[cores, name].means for name in POLICIES)
-        for metric, most in MOST.items():
+        for metric, most in MAX_RATIOS.items():
             if cores in most:
                 ratio = ours[metric] / easy[metric]
                 facts[f"must: {cores} cores: {metric} {ratio:.3f} of easy's, at most {most[cores]}"] = (
@@ -161,7 +161,7 @@ def slow(title: str, means: Mapping[str, float], most: float) -> dict[str, bool]
     }
 
 
-def further(args: argparse.Namespace, model: SharedCores) -> dict[str, bool]:
+def further(args: argparse.Namespace, model: QuotaContention) -> dict[str, bool]:
     """The first set, 45 jobs, an expert that never shares, and whose cores are shared in the end."""
     facts: dict[str, bool] = {}
     easy, ours = policy_named("easy"), Cosched()
@@ -191,7 +191,7 @@ def further(args: argparse.Namespace, model: SharedCores) -> dict[str, bool]:
     return facts
 
 
-def traced(model: SharedCores, seeds: int) -> dict[str, bool]:
+def traced(model: QuotaContention, seeds: int) -> dict[str, bool]:
     """The regret of ours and of the published update on the same trace."""
     ours, published = cosched_trace.regrets(model, seeds)
     text = f"{ours:.1f} of ours, {published:.1f} of the published update, at most 65 % of that"
@@ -211,7 +211,7 @@ def ablations(args: argparse.Namespace, runner: Runner) -> Table:
     return Table("ablations, over easy", ("wait", "response", "makespan", "more cpu", "slowdown"), rows)
 
 
-def contention(text: str) -> SharedCores:
+def contention(text: str) -> QuotaContention:
     """The model of three numbers with commas between them."""
     try:
         base, memory, io = (float(each) for each in text.split(","))

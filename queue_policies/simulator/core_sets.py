@@ -8,7 +8,7 @@ from queue_policies.records import Change, Happened
 from queue_policies.sharing import CoreSharing, JobEnd
 from queue_policies.simulator.calendar import Calendar, Kind
 from queue_policies.simulator.outcome import QuotaChange
-from queue_policies.simulator.shared_cores import SharedCores
+from queue_policies.simulator.shared_cores import QuotaContention
 
 if TYPE_CHECKING:
     from queue_policies.queue import IndexedQueue
@@ -28,7 +28,7 @@ class CoreSets:
     def __init__(
         self, workload: Workload, machine: Machine, queue: IndexedQueue, calendar: Calendar, seed: int
     ) -> None:
-        self.model = workload.contention if isinstance(workload.contention, SharedCores) else None
+        self.model = workload.contention if isinstance(workload.contention, QuotaContention) else None
         self._kinds = {job.id: job.kind for job in workload.jobs} if self.model else {}
         self.sharing = None if self.model is None else CoreSharing()
         self.ends: list[JobEnd] = []

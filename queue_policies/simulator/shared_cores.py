@@ -40,7 +40,7 @@ UNKNOWN = ProgramUse(1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class SharedCores:
+class QuotaContention:
     """Programs by the kinds of jobs, what sharing costs, and how usage is measured."""
 
     programs: Mapping[str, ProgramUse]

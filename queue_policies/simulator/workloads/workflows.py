@@ -15,7 +15,7 @@ import statistics
 from typing import NamedTuple
 
 from queue_policies.simulator.job import WorkloadJob
-from queue_policies.simulator.shared_cores import ProgramUse, SharedCores
+from queue_policies.simulator.shared_cores import ProgramUse, QuotaContention
 from queue_policies.simulator.speedup import Fixed
 from queue_policies.simulator.workload import Workload
 
@@ -52,14 +52,14 @@ def seconds(workflow: Workflow, cores: int) -> float:
     return workflow.hours * HOUR * (1 - workflow.deviation * step)
 
 
-def model(base: float = BASE, memory: float = MEMORY, io: float = IO, noise: float = 0.0) -> SharedCores:
+def model(base: float = BASE, memory: float = MEMORY, io: float = IO, noise: float = 0.0) -> QuotaContention:
     """Return what sharing costs these programs."""
     programs = {name: each.program for name, each in WORKFLOWS.items()}
-    return SharedCores(programs, base, memory, io, noise=noise)
+    return QuotaContention(programs, base, memory, io, noise=noise)
 
 
 def workload(
-    seed: int, cores: int, copies: int = 1, span: float = 0.0, contention: SharedCores | None = None
+    seed: int, cores: int, copies: int = 1, span: float = 0.0, contention: QuotaContention | None = None
 ) -> Workload:
     """Return so many sets in random order: all at once, or submitted over a span of hours.
 

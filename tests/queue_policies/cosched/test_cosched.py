@@ -254,6 +254,6 @@ def test_a_quota_that_two_jobs_cannot_have_is_named() -> None:
 
 
 @pytest.mark.parametrize("name", ["cosched", "static"])
-def test_where_nobody_can_share_it_is_easy(name: str) -> None:
+def test_where_cores_cannot_be_shared_it_is_easy(name: str) -> None:
     plain = workflows.workload(0, 64).__class__("plain", workflows.workload(0, 64).jobs, 64)
     assert simulate(plain, plugins.load(name)).jobs == simulate(plain, plugins.load("easy")).jobs

@@ -16,7 +16,7 @@ from queue_policies.simulator.metrics import measure
 from queue_policies.simulator.outcome import QuotaChange
 from queue_policies.simulator.report import series
 from queue_policies.simulator.report.page import page
-from queue_policies.simulator.shared_cores import ProgramUse, SharedCores
+from queue_policies.simulator.shared_cores import ProgramUse, QuotaContention
 from queue_policies.simulator.speedup import Fixed
 from queue_policies.simulator.workload import Workload
 from queue_policies.simulator.workloads import workflows
@@ -24,7 +24,7 @@ from queue_policies.simulator.workloads import workflows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MODEL = SharedCores(
+MODEL = QuotaContention(
     {
         "idle": ProgramUse(0.5, 0.6, io=True),
         "busy": ProgramUse(1.0, 0.6),
@@ -107,7 +107,7 @@ def test_usage_is_measured_and_known_of_those_of_its_kind_that_wait() -> None:
 
 
 def test_noise_is_the_same_for_the_same_seed() -> None:
-    noisy = SharedCores(MODEL.programs, noise=0.1)
+    noisy = QuotaContention(MODEL.programs, noise=0.1)
     job = WorkloadJob(1, 0.0, 4, 4, Fixed(1.0), kind="idle")
     found = [noisy.measured(job, 4, 0.0, seed) for seed in (1, 1, 2)]
     assert found[0] == found[1] != found[2]
