@@ -9,8 +9,10 @@ from burst.lifecycle.records import ResourcePhase, ResourceReport
 from burst.providers.node_pools.clusters import cluster_key, label_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from burst.lifecycle.records import ResourceKey
+    from burst.providers.eks.reports import GroupMachine
     from burst.providers.provider import WantedBurst
 
 EksClusterAnswer = dict[str, Any]
@@ -49,22 +51,41 @@ def owner(cluster: EksClusterAnswer) -> tuple[str, str]:
     return str(tags.get(LABEL_BURST, "")), str(tags.get(LABEL_OWNER, ""))
 
 
-def report(wanted: WantedBurst, cluster: EksClusterAnswer | None) -> ResourceReport:
-    """Return the status of a burst's cluster."""
-    if cluster is None or not is_of(cluster, wanted):
-        return ResourceReport(cluster_key(wanted.label), ResourcePhase.ABSENT, nodes=0)
-    return listed(cluster)
+def key_of(label: str, nodes: int) -> ResourceKey:
+    """Return the key of a burst's cluster, which has the nodes: they are counted while it is there."""
+    return cluster_key(label)._replace(nodes=nodes)
 
 
-def listed(cluster: EksClusterAnswer) -> ResourceReport:
-    """Return the status of a cluster that an installation has made."""
+def report(
+    wanted: WantedBurst, cluster: EksClusterAnswer | None, machines: Sequence[GroupMachine]
+) -> ResourceReport:
+    """Return the status of a burst's cluster. Machines that have outlived it are still to go."""
+    key = key_of(wanted.label, wanted.nodes)
+    if cluster is not None and is_of(cluster, wanted):
+        return listed(cluster, machines)._replace(key=key)
+    if cluster is not None or not machines:
+        return ResourceReport(key, ResourcePhase.ABSENT, nodes=0)
+    return outlived(wanted.installation, key.name, machines)._replace(key=key)
+
+
+def outlived(installation: str, cluster: str, machines: Sequence[GroupMachine]) -> ResourceReport:
+    """Return what machines are whose cluster is gone. Of them only the burst is known."""
+    label, reason = label_in(cluster), f"it is gone, and {len(machines)} of its machines are still there"
+    since = min(each.launched for each in machines)
+    key = key_of(label, len(machines))
+    return ResourceReport(key, ResourcePhase.GOING, reason, label, installation, since, len(machines))
+
+
+def listed(cluster: EksClusterAnswer, machines: Sequence[GroupMachine]) -> ResourceReport:
+    """Return the status of a cluster that an installation has made, with its machines."""
     status, issues = cluster["status"], list(_issues(cluster))
     phase = _PHASES.get(status, ResourcePhase.COMING)
     reason = f"{status}: {'; '.join(issues)}" if issues else ""
     if not reason and phase is ResourcePhase.BROKEN:
         reason = f"{status}, and EKS gives no reason"
-    key, since = cluster_key(label_in(cluster["name"])), cluster["createdAt"].timestamp()
-    return ResourceReport(key, phase, reason, *owner(cluster), since, 0)
+    key = key_of(label_in(cluster["name"]), len(machines))
+    since = min((each.launched for each in machines), default=cluster["createdAt"].timestamp())
+    return ResourceReport(key, phase, reason, *owner(cluster), since, len(machines))
 
 
 def _issues(cluster: EksClusterAnswer) -> Iterator[str]:

@@ -48,8 +48,9 @@ class EksClusters:
         return cloud_machines.offers(self.name, machines, creation.fee, creation.ready_seconds)
 
     def resources(self, wanted: WantedBurst) -> Sequence[ResourceKey]:
-        """Return the cluster and its node group."""
-        return (cluster_key(wanted.label), pool_key(reports.KIND, wanted.label, wanted.nodes))
+        """Return the cluster, by which its nodes are counted, and its node group."""
+        cluster = cluster_reports.key_of(wanted.label, wanted.nodes)
+        return (cluster, pool_key(reports.KIND, wanted.label, 0))
 
     def create(self, key: ResourceKey, token: str, wanted: WantedBurst) -> None:
         """Make the cluster, or the node group in it, unless it is there. Raises NameTaken."""
@@ -66,8 +67,9 @@ class EksClusters:
     def get(self, key: ResourceKey, wanted: WantedBurst) -> ResourceReport:
         """Return the status of the cluster, or of its node group."""
         if key.kind != KIND:
-            return self._groups(wanted).get(wanted)
-        return cluster_reports.report(wanted, self._calls.described(_name(wanted)))
+            return _uncounted(self._groups(wanted).get(wanted))
+        machines = self._groups(wanted).machines(_ANY)
+        return cluster_reports.report(wanted, self._calls.described(_name(wanted)), machines)
 
     def delete(self, key: ResourceKey, wanted: WantedBurst) -> None:
         """Begin to delete the node group, or the cluster, which EKS deletes only once it has none."""
@@ -101,10 +103,15 @@ class EksClusters:
         own = [each for each in there if cluster_reports.owner(each)[1] == installation]
         others = {each["name"] for each in there} - {each["name"] for each in own}
         groups = [group for each in own for group in self._groups_in(each["name"])]
-        nodes = reports.listed(
-            installation, groups, [one for one in machines if _cluster_of(one) not in others]
-        )
-        return [*nodes, *map(cluster_reports.listed, own)]
+        known = [one for one in machines if _cluster_of(one) not in others]
+        nodes = map(_uncounted, reports.listed(installation, groups, known))
+        by_name: dict[str, list[GroupMachine]] = {each["name"]: [] for each in own}
+        left: dict[str, list[GroupMachine]] = {}
+        for one in known:
+            (by_name if _cluster_of(one) in by_name else left).setdefault(_cluster_of(one), []).append(one)
+        clusters = [cluster_reports.listed(each, by_name[each["name"]]) for each in own]
+        gone = [cluster_reports.outlived(installation, name, each) for name, each in left.items()]
+        return [*nodes, *clusters, *gone]
 
     def problems(self) -> Iterable[str]:
         """Return what is wrong with credentials, roles, subnets, version and quotas."""
@@ -161,3 +168,8 @@ def _name(wanted: WantedBurst) -> str:
 
 def _cluster_of(machine: GroupMachine) -> str:
     return cluster_key(pools.label_in(machine.group)).name
+
+
+def _uncounted(status: ResourceReport) -> ResourceReport:
+    """Return a node group's report without its nodes, which are the cluster's."""
+    return status._replace(key=status.key._replace(nodes=0), nodes=0)

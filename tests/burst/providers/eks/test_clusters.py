@@ -41,9 +41,9 @@ def keys(own: EksClusterWorld) -> list[ResourceKey]:
     return list(own.clusters.resources(own.wanted))
 
 
-def test_the_cluster_is_first_and_only_its_nodes_are_counted(own: EksClusterWorld) -> None:
+def test_the_cluster_is_first_and_has_the_nodes(own: EksClusterWorld) -> None:
     found = [(each.kind, each.name, each.nodes) for each in keys(own)]
-    assert found == [("cluster", CLUSTER, 0), ("node-group", NODES, 4), ("workers", f"mcb-{LABEL}-pods", 0)]
+    assert found == [("cluster", CLUSTER, 4), ("node-group", NODES, 0), ("workers", f"mcb-{LABEL}-pods", 0)]
 
 
 def test_offers_have_the_fee_and_the_time_that_a_cluster_takes(own: EksClusterWorld) -> None:
