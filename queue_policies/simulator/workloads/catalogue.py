@@ -57,9 +57,11 @@ def _scanflow(seed: int, experiment: int = 2, variant: str = "CM_G_TG") -> Workl
     )
 
 
-def _workflows(seed: int, cores: int = 64, copies: int = 1, span: float = 0.0) -> Workload:
-    """Four workflows on one machine, whose jobs may share cores: sets of 15 jobs, over hours."""
-    return workflows.workload(seed, cores, copies, span)
+def _workflows(
+    seed: int, cores: int = 64, copies: int = 1, span: float = 0.0, noise: float = 0.0
+) -> Workload:
+    """Four workflows whose jobs may share cores: sets of 15 jobs, over hours; noise of measured usage."""
+    return workflows.workload(seed, cores, copies, span, workflows.model(noise=noise))
 
 
 GENERATORS: dict[str, Callable[..., Workload]] = {
@@ -77,6 +79,7 @@ BOUNDS: dict[str, tuple[str, Callable[[float], bool]]] = {
     "cores": ("1 or more", lambda value: value >= 1),
     "copies": ("1 or more", lambda value: value >= 1),
     "span": ("0 or more", lambda value: value >= 0),
+    "noise": ("0 or more", lambda value: value >= 0),
     "days": ("1 or more", lambda value: value >= 1),
     "load": ("above 0", lambda value: value > 0),
     "share": ("from 0 to 1", lambda value: 0 <= value <= 1),
