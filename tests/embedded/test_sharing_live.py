@@ -13,6 +13,7 @@ import pytest
 
 from minicluster.embedded.broker import launcher
 from minicluster.embedded.execution.processes import family
+from minicluster.embedded.execution.rank.enforcement.control_groups import group_name
 from tests.embedded.engine.sharing import paired
 from tests.queue_policies.installed_plugin import install_plugin
 
@@ -32,9 +33,10 @@ GROUPS = Path("/sys/fs/cgroup")
 PROGRAM = ["sleep", "600"]
 
 
-def groups() -> set[Path]:
-    """The groups that brokers have made on this machine: those of their jobs too."""
-    tops = [path for path in GROUPS.rglob("minicluster.*.*") if path.is_dir()]
+def groups(instance: Any) -> set[Path]:
+    """The groups that the instance's broker has made, those of its jobs too."""
+    prefix = group_name(str(instance.directory / "0"), 0, "").prefix
+    tops = [path for path in GROUPS.rglob(f"{prefix}*") if path.is_dir()]
     return {path for top in tops for path in (top, *top.iterdir()) if path.is_dir()}
 
 
@@ -82,7 +84,11 @@ class Pair:
         return int(self.instance.flux("job", "id", "--to=dec", job).stdout)
 
     def quota_file(self, job: str) -> int:
-        (group,) = [path for path in groups() if path.name == str(self.number(job)) and "cpu/" in str(path)]
+        (group,) = [
+            path
+            for path in groups(self.instance)
+            if path.name == str(self.number(job)) and "cpu/" in str(path)
+        ]
         return int((group / "cpu.cfs_quota_us").read_text())
 
     def masks(self, job: str) -> set[frozenset[int]]:
@@ -103,12 +109,13 @@ class Pair:
 
 @pytest.fixture
 def make(make_instance: Callable[..., Any], tmp_path: Path) -> Iterator[Callable[[str], Pair]]:
-    before = groups()
+    started = []
     source = Path(paired.__file__).read_text()
     install_plugin(tmp_path / "site", "paired", "my_paired", source + HOOK)
 
     def made(way: str, *lead: str) -> Pair:
         instance = make_instance(1)
+        started.append(instance)
         paths = [str(tmp_path / "site"), *launcher._search_path()]
         (instance.bin / "flux").write_text(launcher.script(sys.executable, paths))
         instance.config.write_text(
@@ -121,7 +128,7 @@ def make(make_instance: Callable[..., Any], tmp_path: Path) -> Iterator[Callable
         return Pair(instance, way)
 
     yield made
-    assert groups() == before
+    assert [groups(each) for each in started] == [set()] * len(started)
 
 
 @needs_groups
@@ -131,7 +138,7 @@ def test_groups_hold_both_to_their_quotas_until_the_guest_ends(make: Callable[[s
     pair.instance.flux("cancel", pair.guest)
     pair.wait(lambda: pair.quotas(pair.host) == [0.5, 1.0], "the end of the quota")
     assert pair.quota_file(pair.host) == -1
-    assert not [path for path in groups() if path.name == str(pair.number(pair.guest))]
+    assert not [path for path in groups(pair.instance) if path.name == str(pair.number(pair.guest))]
     pair.instance.close()
 
 
@@ -150,7 +157,9 @@ def test_a_guest_outlives_its_host(make: Callable[[str], Pair]) -> None:
 def test_a_killed_broker_leaves_no_group(make: Callable[[str], Pair]) -> None:
     pair = make("cgroup-v1").begin()
     ours = {
-        path for path in groups() if path.name in {str(pair.number(pair.host)), str(pair.number(pair.guest))}
+        path
+        for path in groups(pair.instance)
+        if path.name in {str(pair.number(pair.host)), str(pair.number(pair.guest))}
     }
     assert ours
     pair.instance.end(0, signal.SIGKILL)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from minicluster.embedded.execution.rank.enforcement.control_groups import ControlGroups
 
 SPIN = "while True: pass"
-NAMED = GroupName("minicluster.test.", str(os.getpid()))
+NAMED = GroupName(f"minicluster.test{os.getpid()}.", "now")
 
 
 class PlainFiles(GroupFiles):
