@@ -158,8 +158,8 @@ def test_workloads_are_named_by_words(word: str, total: int, name: str, jobs: in
         (
             "x",
             (
-                "unknown workload 'x'; known are charm, apgas, elastisim, lublin, FILE.swf, "
-                "FILE.swf.gz, FILE.json"
+                "unknown workload 'x'; known are charm, apgas, elastisim, lublin, workflows, scanflow, "
+                "FILE.swf, FILE.swf.gz, FILE.json"
             ),
         ),
         ("charm:gop=1", "workload charm: unknown setting 'gop'; did you mean 'gap'?"),
@@ -191,7 +191,7 @@ def test_every_setting_that_is_a_number_has_bounds() -> None:
         key
         for name in catalogue.GENERATORS
         for key, default in catalogue.settings(name).items()
-        if not isinstance(default, bool)
+        if not isinstance(default, bool | str)
     }
     assert numbers == set(catalogue.BOUNDS)
 
