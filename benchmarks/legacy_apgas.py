@@ -4,7 +4,10 @@
 donors are walked, so that every candidate shrinks by as much as the head needs; the head starts at its min;
 the cool-down counts from the last resize, not from the start; and growth goes to who has most room.
 `SkippingBackfill` is the rigid backfilling of the second workload: it takes jobs out of the list that it
-walks, and so passes over the job behind each one that it starts.
+walks, and so passes over the job behind each one that it starts. `CodedAgreement` is min-agreement as coded
+there: only the head of the queue starts on free nodes, as a test that compares a time with a duration lets no
+other job overtake it; all others start when what running jobs have above their least sizes is enough for all
+that they need, free nodes not counted; and free nodes go to running malleable jobs at once.
 """
 
 from __future__ import annotations
@@ -105,3 +108,49 @@ class SkippingBackfill:
                 actions.append(Start(job.id))
                 passes = True
         return actions
+
+
+@dataclass(frozen=True, slots=True)
+class CodedAgreement:
+    """Min-agreement as coded: rigid jobs wait until free nodes, or others' surplus, alone are enough."""
+
+    name: ClassVar[str] = "min-agreement-as-coded"
+
+    def decide(self, state: State, now: float) -> Sequence[Action]:  # noqa: ARG002 - time plays no part
+        """Start the head, then agree with those who have surplus, then grow."""
+        free = state.cluster.sketch().free
+        waiting = list(state.queue)
+        actions: list[Action] = []
+        if waiting and _least(waiting[0]) <= free:
+            head = waiting.pop(0)
+            actions.append(Start(head.id))
+            free -= _least(head)
+        running = [job for job in state.running.by_order() if job.elastic and job.heeds]
+        surplus = {job.id: job.size - _least(job) for job in running}
+        given: dict[int, int] = {}
+        for queued in waiting:
+            if sum(surplus.values()) >= _least(queued):
+                donors = _agreed(running, surplus, given, _least(queued))
+                actions.append(Start(queued.id, None, donors))
+        shrinks = [Shrink(job.id, job.size - given[job.id]) for job in running if job.id in given]
+        for job in sorted(running, key=lambda each: each.size - _least(each)):
+            more = min(_most(job) - job.size, free)
+            if more > 0 and job.id not in given:
+                actions.append(Grow(job.id, job.size + more))
+                free -= more
+        return [*shrinks, *actions]
+
+
+def _agreed(
+    running: Sequence[RunningJob], surplus: dict[int, int], given: dict[int, int], need: int
+) -> tuple[int, ...]:
+    """Take what a job needs from those with the most above their least; return from whom."""
+    donors = []
+    for job in sorted(running, key=lambda each: _least(each) - each.size):
+        taken = min(need, surplus[job.id])
+        if taken:
+            surplus[job.id] -= taken
+            given[job.id] = given.get(job.id, 0) + taken
+            need -= taken
+            donors.append(job.id)
+    return tuple(donors)

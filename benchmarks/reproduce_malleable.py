@@ -13,12 +13,14 @@ however far they are off; docs/scheduling.md has the reasons.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import arguments
-from legacy_apgas import Coded, SkippingBackfill
+from legacy_apgas import Coded, CodedAgreement, SkippingBackfill
 from papers import Row, Table, finish
 
+from queue_policies.simulator.cost import Cost, ResizeCost
 from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.metrics import mean, measure
 from queue_policies.simulator.selection import policy_named
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from queue_policies.policy import Policy
+    from queue_policies.simulator.job import WorkloadJob
     from queue_policies.simulator.workload import Workload
 
 METRICS = ("makespan", "utilization", "turnaround", "wait")
@@ -59,6 +62,12 @@ ORDERS = {20: (0.78, 0.96), 100: (0.71, 0.58)}  # to shrink, to grow; of each ma
 RUN_TIMES = {0: 195.36, 100: 212.31}
 GATES = {"makespan": 0.03, "utilization": 0.03, "turnaround": 0.03}
 MALLEABLE_GATES = dict.fromkeys(GATES, 0.07)
+TENTH = {"total": 2_743_269.0, "wait": 71_804.0, "turnaround": 75_548.0}
+"""Min-agreement with 10 % of malleable jobs, means of the ten sets."""
+TENTH_GATES = dict.fromkeys(TENTH, 0.01)
+ORDER_DELAY = 80.0
+"""Seconds until a program there is between two of its parts, and follows an order. Parts take 60 s or more; this
+is the one number here that was chosen by the outcome."""
 TOTAL = ("total", "wait", "turnaround", "run_time")
 SECOND = {  # set S0, six digits of the total as printed there
     (0, "backfill"): (2_674_980, 43_762.684, 47_120.481, 3357.7957),
@@ -122,6 +131,29 @@ def orders(title: str, percent: float, results: Mapping[str, Mapping[str, float]
     return Table(title, ("shrinks", "grows", "run_time"), rows)
 
 
+@dataclass(frozen=True, slots=True)
+class Parts(Cost):
+    """An order takes effect between two parts of the program."""
+
+    def resize(self, job: WorkloadJob, old: int, new: int) -> ResizeCost:  # noqa: ARG002 - always the same
+        """The computation goes on meanwhile."""
+        return ResizeCost(delay=ORDER_DELAY)
+
+
+def tenth() -> Table:
+    """Min-agreement on the ten sets with 10 % of malleable jobs: ours, and as coded there."""
+    sets = [elastisim.workload(name, 0.1) for name in elastisim.SEEDS]
+    coded = [replace(each, cost=Parts()) for each in sets]
+    rows = []
+    for name, policy, workloads, gates in (
+        ("min-agreement", policy_named("min-agreement"), sets, {}),
+        ("min-agreement, as coded", CodedAgreement(), coded, TENTH_GATES),
+    ):
+        result = means(workloads, policy)
+        rows.append(Row(name, result | {"total": result["makespan"]}, TENTH, gates))
+    return Table("pecs23, means of the ten sets, 10 % malleable", tuple(TENTH), rows)
+
+
 def large(args: argparse.Namespace) -> list[Table]:
     """The 30 days of the second workload."""
     seed = args.set or "S0"
@@ -149,6 +181,8 @@ def large(args: argparse.Namespace) -> list[Table]:
         found.append(
             Table(f"pecs23, set {seed}, {percent:g} % malleable, {len(workload.jobs)} jobs", TOTAL, rows)
         )
+        if percent == 10:
+            found.append(tenth())
     return found
 
 
