@@ -17,7 +17,7 @@ PART_BYTES = 1 << 17
 """What is written to a lead at once: each byte is more on the way there."""
 
 
-READ_PAUSE = 9.0
+READ_DELAY = 9.0
 """How many times as long as it was read output is left alone then."""
 
 
@@ -82,5 +82,5 @@ class PacedReader:
             return ()
         parts = self._reader.read(instance, job, received)
         ended = self._now()
-        self._due = ended + READ_PAUSE * (ended - begun)
+        self._due = ended + READ_DELAY * (ended - begun)
         return parts
