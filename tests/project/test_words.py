@@ -212,6 +212,7 @@ KEPT = {
     "queue_policies/placement:place": PLACING,
     "tests/queue_policies:place": PLACING,
     "tests/embedded:place": PLACING,
+    "tests/lead:place": PLACING,
     "queue_policies:place": PUBLIC,
     "queue_policies:place_in_order": PUBLIC,
     "queue_policies:share": PUBLIC,

@@ -214,7 +214,7 @@ class Greedy:
         return {0: (1, 0)} if ask.request.slots == 1 else {7: (1, 0)}
 
 
-def test_a_job_that_waits_for_a_domain_says_so(make: Any, kit: Any) -> None:
+def test_a_job_that_waits_for_a_domain_has_that_reason(make: Any, kit: Any) -> None:
     """Enough cores are free, but not of one domain."""
     bench = make(affinity="required", domains="0-1;2-3")
     single = [submit(bench, kit, 1, workers=1) for _ in range(8)]

@@ -59,7 +59,7 @@ def of_simulator(name: str, settings: JSON) -> list[Allocation]:
     nodes, placement = alike(NODES, DOMAINS, CORES), placements.load(name, settings)
     workload = Workload("arrivals", jobs, NODES * DOMAINS * CORES, "cores", nodes=nodes, placement=placement)
     outcome = simulate(workload, plugins.load("backfill"))
-    return [held[0][1] for held in outcome.allocations]
+    return [each[0][1] for each in outcome.allocations]
 
 
 def of_instance(make: Any, directory: Path, kit: Any, name: str, settings: JSON) -> list[Allocation]:

@@ -86,7 +86,7 @@ def test_nodes_are_read_only_where_brokers_are_cut_by_a_profile(helm: Path, scop
     )
 
 
-def test_what_the_operator_is_told_of_granularity(helm: Path) -> None:
+def test_the_operators_flags_of_granularity(helm: Path) -> None:
     def options(*values: str) -> list[str]:
         arguments = pod(rendered(helm, *values))["containers"][0]["args"]
         return [each for each in arguments if each.startswith("--granularity")]

@@ -74,7 +74,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("spec", "words"), WRONG.values(), ids=WRONG)
-def test_the_api_server_refuses_what_the_document_may_not_say(
+def test_the_api_server_refuses_what_no_document_may_have(
     plane: ControlPlane, namespace: str, spec: Any, words: str
 ) -> None:
     assert words in refusal(lambda: create(plane.api, namespace, **spec))
