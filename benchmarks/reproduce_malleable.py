@@ -66,8 +66,8 @@ TENTH = {"total": 2_743_269.0, "wait": 71_804.0, "turnaround": 75_548.0}
 """Min-agreement with 10 % of malleable jobs, means of the ten sets."""
 TENTH_GATES = dict.fromkeys(TENTH, 0.01)
 ORDER_DELAY = 80.0
-"""Seconds until a program there is between two of its parts, and follows an order. Parts take 60 s or more; it is
-the one number here that was chosen by the outcome."""
+"""Seconds until a program there is between two of its parts, and follows an order. Parts take 60 s or more;
+this is the one number here that was chosen by the outcome."""
 TOTAL = ("total", "wait", "turnaround", "run_time")
 SECOND = {  # set S0, six digits of the total as printed there
     (0, "backfill"): (2_674_980, 43_762.684, 47_120.481, 3357.7957),

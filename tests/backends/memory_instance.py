@@ -204,6 +204,7 @@ class MemoryInstance:
 
     jobs: MemoryJobs = field(default_factory=MemoryJobs)
     nodes: MemoryNodes = field(default_factory=MemoryNodes)
+    engine: str = "flux"
     links: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(inherits_environment=False))
 
     @property

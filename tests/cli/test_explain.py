@@ -35,7 +35,8 @@ type:            whole number
 allowed:         0 to 100000
 default:         1
 
-Number of pods, each with one broker. 0 only together with `suspend`.
+Number of pods, each with one broker. 0 only together with `suspend`. Where brokers are cut by
+`profile`, each of these becomes `status.granularity.brokers` of them.
 """
 
 
