@@ -81,7 +81,7 @@ class Balanced:
         loads = [table[rank] for rank in nodes.ranks]
         if by_node(ask):
             return take_nodes(ask, self._in_order(ask, nodes, table), nodes)
-        if kind is ProfileKind.IO:
+        if kind is ProfileKind.IO and not ask.workers:
             return _one_a_node(ask, nodes, loads)
         if ask.workers:
             return self._workers(ask, nodes, _domains(loads), kind)

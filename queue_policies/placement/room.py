@@ -67,7 +67,13 @@ class RankRoom:
 
     def bins(self) -> list[int]:
         """Return the slots that are left where a worker must stay in one piece: on the rank, or by domain."""
-        return [self.slots] if self.parts is None else list(self.parts)
+        if self.parts is None:
+            return [self.slots]
+        found, left = [], self.slots
+        for part in self.parts:  # there may be fewer GPUs than cores
+            found.append(min(part, left))
+            left -= found[-1]
+        return found
 
     def cut(self, *, together: bool) -> RankResources:
         """Return the cores and GPUs for all that it was given.
@@ -176,8 +182,6 @@ def packed(ask: PlacementAsk, nodes: PlacementView) -> Allocation | None:
         return None
     for (room, index, _), number in zip(bins, found, strict=True):
         for slots in [small + 1] * number.large + [small] * number.small:
-            if slots > room.slots:
-                return None  # there are too few GPUs beside the cores of its domains
             room.give(slots, index)
     return allocation_of(ask, rooms)
 

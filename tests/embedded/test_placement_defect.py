@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from minicluster.embedded.jobs.scheduler import Scheduler
 from minicluster.embedded.log import ERR
 from queue_policies.backfill import Backfill
-from queue_policies.records import Change, Happened, QueuedJob, Start, State
+from queue_policies.records import Happened, QueuedJob, Start, State
 from tests.queue_policies.placement.clusters import node, pool, request
 
 if TYPE_CHECKING:
@@ -67,5 +67,3 @@ def test_a_start_on_it_leaves_that_job_queued() -> None:
     assert [type(deed).__name__ for deed in scheduler.decide(1.0)] == ["Begun"]
     assert [text.endswith("; it is job 2") for _, text in log] == [True]
     assert ([job.id for job in scheduler.queue], scheduler.pool.free) == ([2], 6)
-    scheduler.free(1)
-    assert Change(Happened.ENDED, 1) in scheduler._changes

@@ -77,7 +77,8 @@ def played(name: str, affinity: Affinity, history: History) -> tuple[Pool, dict[
         if allocation is None:
             assert obstacle(cluster, event) or cluster.placement is None or event.size > cluster.free
         else:
-            assert infeasible(cluster, event) is None
+            whole_workers = event.gpus and affinity is Affinity.REQUIRED and event.shape
+            assert whole_workers or infeasible(cluster, event) is None
             jobs[number] = event, allocation
     return cluster, jobs
 
