@@ -102,11 +102,11 @@ class AllocationTrial:
 class PlacementTrial(AllocationTrial):
     """A trial of a pool with a placement, which also knows the jobs that were placed in the trial."""
 
-    __slots__ = ("_given", "_misfits", "_occupancy")
+    __slots__ = ("_returned", "_misfits", "_occupancy")
 
     def __init__(self, pool: NodeStates, origin: PlacementTrial | None = None) -> None:
         super().__init__(pool, origin)
-        self._given: list[int] = []  # ranks on which jobs were given back, in this order
+        self._returned: list[int] = []  # ranks on which jobs were given back, in this order
         self._misfits: dict[
             Request, int
         ] = {}  # for one node: how many of these there were when it did not fit
@@ -125,14 +125,14 @@ class PlacementTrial(AllocationTrial):
         tried = self._misfits.get(request)
         if tried is not None:
             size, resources = request.size, self._resources_on
-            self._misfits[request] = len(self._given)
-            if not any(resources(rank)[0].bit_count() >= size for rank in self._given[tried:]):
+            self._misfits[request] = len(self._returned)
+            if not any(resources(rank)[0].bit_count() >= size for rank in self._returned[tried:]):
                 return False
         if self.place(request) is not None:
             self._misfits.pop(request, None)
             return True
         if tried is None and request.size <= self.free and self._is_for_one_node(request):
-            self._misfits[request] = len(self._given)
+            self._misfits[request] = len(self._returned)
         return False
 
     def _is_for_one_node(self, request: Request) -> bool:
@@ -165,7 +165,7 @@ class PlacementTrial(AllocationTrial):
         """Release a job's resources, whether it really runs or was placed here."""
         allocation = self._placed[job] if job in self._placed else self._pool.allocation(job)
         super().give(job)
-        self._given += allocation
+        self._returned += allocation
         self._occupancy.release(job, allocation)
 
     def mirror(self, other: Sketch, job: int) -> None:
