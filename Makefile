@@ -113,11 +113,13 @@ prove-clouds: $(VENV)/.ready
 # Each prints figures, and ends with 1 where a gate is missed.
 PLACEMENT_PROOFS := benchmarks/reproduce_granularity.py benchmarks/placements.py
 prove-placement: $(VENV)/.ready
-	@code=0; for proof in $(PLACEMENT_PROOFS); do echo "== $$proof"; $(BIN)/python $$proof || code=1; done; exit $$code
+	@code=0; for proof in $(PLACEMENT_PROOFS); do echo "== $$proof"; $(BIN)/python $$proof || code=1; done; \
+		$(PYTEST) -s -v --prove-placement tests/kubernetes/pods/test_exclusive_cores.py || code=1; exit $$code
 
 prove-cosched: $(VENV)/.ready
 	@code=0; $(BIN)/python -m tests.queue_policies.proofs.cosched_bound || code=1; \
-		$(BIN)/python benchmarks/reproduce_cosched.py --ablations --fit || code=1; exit $$code
+		$(BIN)/python benchmarks/reproduce_cosched.py --ablations --fit || code=1; \
+		$(BIN)/python benchmarks/live_cosched.py --minutes 20 --gate || code=1; exit $$code
 
 # eval "$$(make -s cluster)" points kubectl at it.
 cluster: $(VENV)/.ready

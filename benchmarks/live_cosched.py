@@ -43,7 +43,7 @@ from queue_policies.simulator.job import WorkloadJob
 from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.metrics import measure
 from queue_policies.simulator.selection import policy_named
-from queue_policies.simulator.shared_cores import ProgramUse, SharedCores
+from queue_policies.simulator.shared_cores import ProgramUse, QuotaContention
 from queue_policies.simulator.speedup import Fixed
 from queue_policies.simulator.workload import Workload
 
@@ -227,7 +227,7 @@ def lifts(by_id: Mapping[int, Sequence[Event]]) -> Iterator[float]:
                 yield after.timestamp - before.timestamp
 
 
-def contention(alone: Mapping[Key, Alone], pairs: Mapping[str, float]) -> SharedCores:
+def contention(alone: Mapping[Key, Alone], pairs: Mapping[str, float]) -> QuotaContention:
     """Return what sharing costs here: two that compute show what any neighbour does, two that read memory."""
     programs = {
         kind: ProgramUse(
@@ -238,7 +238,7 @@ def contention(alone: Mapping[Key, Alone], pairs: Mapping[str, float]) -> Shared
         for kind in SET
     }
     base = max(0.0, pairs["computes"] - 1)
-    return SharedCores(programs, base, max(0.0, pairs["reads"] - 1 - base), 0.0, interval=1.0)
+    return QuotaContention(programs, base, max(0.0, pairs["reads"] - 1 - base), 0.0, interval=1.0)
 
 
 def measured_pairs(blocks: Mapping[str, int], alone: Mapping[Key, Alone]) -> dict[str, float]:
@@ -254,7 +254,7 @@ def measured_pairs(blocks: Mapping[str, int], alone: Mapping[Key, Alone]) -> dic
 
 
 def predicted(
-    policy: str, alone: Mapping[Key, Alone], model: SharedCores, copies: int, seed: int
+    policy: str, alone: Mapping[Key, Alone], model: QuotaContention, copies: int, seed: int
 ) -> dict[str, float]:
     """Return what the simulator makes of the same jobs."""
     jobs = tuple(

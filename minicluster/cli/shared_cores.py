@@ -19,7 +19,7 @@ QUOTAS, WEIGHTS = "cpu_quotas", "expert_weights"
 
 def fields(instance: Instance) -> dict[str, Any]:
     """Return the fields of a status; none where jobs do not share cores."""
-    from minicluster.broker_link.errors import RequestRefused
+    from minicluster.instance.errors import RequestRefused
 
     if instance.engine != "embedded":
         return {}

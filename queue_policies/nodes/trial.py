@@ -102,7 +102,7 @@ class AllocationTrial:
 class PlacementTrial(AllocationTrial):
     """A trial of a pool with a placement, which also knows the jobs that were placed in the trial."""
 
-    __slots__ = ("_returned", "_misfits", "_occupancy")
+    __slots__ = ("_misfits", "_occupancy", "_returned")
 
     def __init__(self, pool: NodeStates, origin: PlacementTrial | None = None) -> None:
         super().__init__(pool, origin)

@@ -197,6 +197,13 @@ NOT_TYPED = {
             " -t ghcr.io/flux-framework/minicluster-burst:0.1.0 ."
         ),
     ): BUILDER,
+    (
+        "containers/README.md",
+        (
+            "docker build -f containers/Dockerfile.burst-service --build-arg REQUIREMENTS=clouds.txt"
+            " -t ghcr.io/flux-framework/minicluster-burst:0.1.0 ."
+        ),
+    ): BUILDER,
     ("docs/rest-on-kubernetes.md", "(umask 077; head -c 32 /dev/urandom > master.key)"): REST_IMAGE,
     ("docs/command-line.md", "minicluster version --on kubernetes -n science"): VERSIONS,
     (

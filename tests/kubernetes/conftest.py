@@ -62,6 +62,7 @@ TIMEOUT = 1200  # seconds for a test on nodes that asks for no other
 # What `--one-plane` leaves out: tests with these fixtures, and on nodes all but these files.
 FURTHER = {"oldest_plane", "helm", "metrics_client", "metrics_server", "keda_programs"}
 FIRST_ON_NODES = {"test_bring_up.py", "test_ends.py"}
+HERE = Path(__file__).parent
 OWN_NODES = "test_exclusive_cores.py"
 """What is collected with `--prove-placement` alone."""
 UNASKED = ("endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller")
@@ -78,7 +79,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     The first one that a worker runs has the start of its cluster in its time.
     """
-    on_nodes = [item for item in items if "nodes" in getattr(item, "fixturenames", ())]
+    on_nodes = [item for item in items if "nodes" in named(item)]
     for item in on_nodes:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TIMEOUT))
@@ -86,24 +87,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if unknown := sorted(
         file.name for file in files if dealing.cluster_of(str(file)) is not dealing.Cluster.NODES
     ):
-        named = ", ".join(unknown)
-        raise pytest.UsageError(f"tests on nodes: let NODES_FILES in tests/dealing.py match {named}")
+        names = ", ".join(unknown)
+        raise pytest.UsageError(f"tests on nodes: let NODES_FILES in tests/dealing.py match {names}")
     if config.getoption("--one-plane"):
         config.hook.pytest_deselected(items=[item for item in items if needs_more(item)])
         items[:] = [item for item in items if not needs_more(item)]
 
 
+def named(item: pytest.Item) -> set[str]:
+    """Return the names of a test's fixtures; elsewhere something else may be called as one of these is."""
+    return set(getattr(item, "fixturenames", ())) if item.path.is_relative_to(HERE) else set()
+
+
 def needs_more(item: pytest.Item) -> bool:
     """Return whether `make test` leaves a test out: it needs a further control plane, or more of nodes."""
-    fixtures = set(getattr(item, "fixturenames", ()))
+    fixtures = named(item)
     return bool(fixtures & FURTHER) or ("nodes" in fixtures and item.path.name not in FIRST_ON_NODES)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build the programs now if a test that was selected needs them: it takes longer than a test may."""
-    named = {name for item in session.items for name in getattr(item, "fixturenames", ())}
-    needed = [suite for name in sorted(NEEDS.keys() & named) for suite in NEEDS[name]]
-    if not NEEDS.keys() & named:
+    wanted = {name for item in session.items for name in named(item)}
+    needed = [suite for name in sorted(NEEDS.keys() & wanted) for suite in NEEDS[name]]
+    if not NEEDS.keys() & wanted:
         return
     if session.config.getoption("collectonly") and not session.config.getoption("--build"):
         return
@@ -195,10 +201,10 @@ def own_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane | None]:
 
 def images(session: pytest.Session) -> Sequence[AnyImage] | None:
     """Return what nodes have: with the images of containers/ only where a test asks for them."""
-    named = {name for item in session.items for name in getattr(item, "fixturenames", ())}
-    if "shipped" not in named:
+    wanted = {name for item in session.items for name in named(item)}
+    if "shipped" not in wanted:
         return None
-    wants_former = "former_image" in named and release_0_1_0.is_known()
+    wants_former = "former_image" in wanted and release_0_1_0.is_known()
     try:
         former = [release_0_1_0.image()] if wants_former else []
         return [*node_images.build(), *shipped_images.build(), *former]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from queue_policies.counting import CountingCluster, Units
+from queue_policies.counting import Units
 from queue_policies.nodes.records import Slot
 from queue_policies.orders.book import OrderBook
 from queue_policies.orders.program import RETRY_DELAY, ProgramOrders
@@ -14,6 +14,7 @@ from queue_policies.orders.records import record
 from queue_policies.queue import IndexedQueue
 from queue_policies.records import QueuedJob
 from queue_policies.running import RunningJobs
+from queue_policies.simulator.unit_cluster import UnitCluster
 from queue_policies.simulator.unit_room import UnitRoom
 
 SLOTS = [Slot(rank, (1, 0)) for rank in range(3)]
@@ -99,7 +100,7 @@ class TestBook:
     """One job of four units shrinks by two for a job of three, where one unit is free."""
 
     def setup_method(self) -> None:
-        self.cluster, self.queue, self.running = CountingCluster(5), IndexedQueue(), RunningJobs()
+        self.cluster, self.queue, self.running = UnitCluster(5), IndexedQueue(), RunningJobs()
         self.book: OrderBook[int, int] = OrderBook(self.queue, self.running, UnitRoom(self.cluster))
         donor, waiter = QueuedJob(1, 16, Units(4), 0.0), QueuedJob(2, 20, Units(3), 0.0)
         self.cluster.hold(1, 4)
