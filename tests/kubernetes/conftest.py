@@ -116,7 +116,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     capture = session.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         try:
-            if "nodes" in named:
+            if "nodes" in wanted:
                 rack.supplies(images(session)).kept_open.close()
         except HarnessError:
             pass  # the tests say so, each for itself
