@@ -20,11 +20,18 @@ OLD: dict[str, Any] = yaml.safe_load(gzip.decompress((DATA / "crd.yaml.gz").read
 _STORED = "A stored document that had more already still gets its status, can shrink, and can go"
 _READ = "(brokers read their configuration only at start); make a new MiniCluster"
 _NEW = "no document had `bursting` before"
+_CUT = "no document had `profile` or `granularity` before"
+_FIXED = "cannot change once brokers were made"
 ON_PURPOSE = {
+    f"the document: new rule: spec.profile {_FIXED} (the main command is submitted once, and the pods are"
+    " made for it); make a new MiniCluster": _CUT,
+    f"the document: new rule: spec.granularity {_FIXED} (the pods are made by it once); make a new"
+    " MiniCluster": _CUT,
     f"the document: new rule: spec.bursting cannot come or go once brokers were made {_READ}": _NEW,
     "spec: new rule: a MiniCluster has at most 100000 hosts, remote ones included": (
         f"one document stopped the operator for all; as many hosts in `size` were refused before. {_STORED}"
     ),
+    f"spec: new rule: {messages.GRANULARITY_PROFILE}": _CUT,
     f"spec: new rule: {messages.BURSTING_HOSTS}": _NEW,
     f"spec: new rule: {messages.BURSTING_AND_LEAD}": _NEW,
     **{
