@@ -37,7 +37,7 @@ SPREADING = "balanced:cores=emptiest,knee=3"
 """Jobs bound by their CPU over all domains, too."""
 
 
-def ours(constants: scanflow.Constants, sets: int) -> tuple[list[Table], dict[str, bool]]:
+def ours(constants: scanflow.Constants, sets: int, first: int = 0) -> tuple[list[Table], dict[str, bool]]:
     """Return the tables and the gates of our placement: on the paper's arrivals, and on so many sets."""
     tables, facts = [on_arrivals(constants)], {}
     table = tables[0]
@@ -47,7 +47,7 @@ def ours(constants: scanflow.Constants, sets: int) -> tuple[list[Table], dict[st
         for row in table.rows[1:]
     )
     for wrong in (0, WRONG):
-        rows = _rows(constants, [scanflow.generated(seed) for seed in range(sets)], wrong)
+        rows = _rows(constants, [scanflow.generated(seed) for seed in range(first, first + sets)], wrong)
         tables.append(_means(rows, sets, wrong))
         if not wrong:
             facts |= _gates(rows, sets)

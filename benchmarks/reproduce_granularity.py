@@ -1,7 +1,7 @@
 """Figures of "Fine-Grained Scheduling for Containerized HPC Workloads in Kubernetes Clusters" beside ours.
 
 python benchmarks/reproduce_granularity.py [--experiment 1|2|3] [--variant V] [--placement P] [--seeds N]
-[--sets N] [--fitted] [--workload FILE.json] [--json]
+[--sets N] [--first-set SEED] [--fitted] [--workload FILE.json] [--json]
 
 Without options: the fit of the model on three rows of experiment 2, the six variants of experiments 1 and 2,
 Kubeflow and native Volcano, and our placement beside the paper's on generated sets of arrivals. Ends with 1
@@ -243,6 +243,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--sets", type=arguments.count, default=100, help="of arrivals, for our placement (default: 100)"
     )
+    made.add_argument(
+        "--first-set",
+        type=int,
+        default=0,
+        metavar="SEED",
+        help="of these arrivals, the first one (default: 0)",
+    )
     made.add_argument("--workload", metavar="FILE.json", help="jobs, nodes, domains and constants of yours")
     made.add_argument(
         "--fitted", action="store_true", help="take the constants of the package, without fitting again"
@@ -268,7 +275,7 @@ def main() -> None:
             tables += more
             facts |= true
     if not args.experiment and not args.variant:
-        more, true = ours(with_communication(constants), args.sets)
+        more, true = ours(with_communication(constants), args.sets, args.first_set)
         tables += more
         facts |= true
     finish("reproduce granularity", tables, facts, args.json)
