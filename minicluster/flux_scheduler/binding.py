@@ -16,26 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from broker_config.formats import idset
 from minicluster.flux_scheduler.topology import cpus_of
-from queue_policies.placement.records import Affinity, ProfileKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from broker_config.formats.resource_set import R
     from minicluster.flux_scheduler.topology import NodeTopology
-    from queue_policies.placement.records import TaskShape
     from queue_policies.placement.workers import TaskWorker
 
 KEY = "placement"
 """In `attributes.user` of R: the tables, by rank."""
-
-
-def floats(shape: TaskShape | None, of_instance: Affinity | None) -> bool:
-    """Return whether tasks are bound to no cores: by the affinity `none`, or by default, profile `io`."""
-    affinity = of_instance if shape is None or shape.affinity is None else shape.affinity
-    if affinity is None and shape is not None and shape.profile is not None:
-        return shape.profile.kind is ProfileKind.IO
-    return affinity is Affinity.NONE
 
 
 def floating(ranks: Iterable[int]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from minicluster.flux_scheduler.binding import bindings, floating, floats, with_bindings
+from minicluster.flux_scheduler.binding import bindings, floating, with_bindings
 from minicluster.flux_scheduler.choice import (
     affinity_chosen,
     domains_chosen,
@@ -16,6 +16,7 @@ from minicluster.flux_scheduler.topology import domains_of
 from queue_policies.errors import InvalidDomains
 from queue_policies.nodes.domains import checked_domains
 from queue_policies.placement.plugins import load
+from queue_policies.placement.workers import floats
 from queue_policies.plugin_group import shown
 
 if TYPE_CHECKING:

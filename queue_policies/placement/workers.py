@@ -195,3 +195,11 @@ def _across(cores: int, parts: Sequence[int], sizes: Sequence[int]) -> list[int]
         found.append(taken)
         left ^= taken
     return found
+
+
+def floats(shape: TaskShape | None, of_instance: Affinity | None) -> bool:
+    """Return whether tasks are bound to no cores: by the affinity `none`, or by default, profile `io`."""
+    affinity = of_instance if shape is None or shape.affinity is None else shape.affinity
+    if affinity is None and shape is not None and shape.profile is not None:
+        return shape.profile.kind is ProfileKind.IO
+    return affinity is Affinity.NONE

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from minicluster.flux_scheduler.binding import bindings, floats, with_bindings
+from minicluster.flux_scheduler.binding import bindings, with_bindings
 from minicluster.flux_scheduler.topology import NodeTopology, parse
 from queue_policies.placement.records import Affinity, Profile, ProfileKind, TaskShape
-from queue_policies.placement.workers import TaskWorker
+from queue_policies.placement.workers import TaskWorker, floats
 from tests.lead.hwloc_xml import topology_xml
 
 FOUR = parse(topology_xml([[cpu] for cpu in range(4)]))

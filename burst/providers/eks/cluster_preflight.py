@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from burst.errors import CallInvalid, ProviderError
 from burst.providers.eks.clients import refused
-from burst.providers.eks.preflight import MIN_FREE_ADDRESSES, listings, role
+from burst.providers.eks.preflight import MIN_FREE_ADDRESSES, listings, role, used_up
 from burst.providers.kubernetes.preflight import OLDEST
 
 if TYPE_CHECKING:
@@ -124,19 +124,11 @@ def _subnets(settings: EksSettings, creation: EksClusterCreation, clients: AwsCl
 
 
 def _quota(settings: EksSettings, clients: AwsClients) -> Iterator[str]:
-    """Yield that the account may have no more clusters; not everybody may read quotas."""
-    try:
-        with refused("quota"):
-            asked = clients.client("service-quotas").get_service_quota(
-                ServiceCode="eks", QuotaCode=CLUSTERS_QUOTA
-            )
-            pages = clients.client("eks").get_paginator("list_clusters").paginate()
-            names = [each for page in pages for each in page["clusters"]]
-    except ProviderError:
-        return
-    most = int(asked["Quota"]["Value"])
-    if len(names) >= most:
-        yield (
-            f"account {settings.account} has {len(names)} clusters in {settings.region}, and may have {most}:"
-            f" ask AWS for a higher quota ({CLUSTERS_QUOTA})"
-        )
+    """Yield that the account may have no more clusters."""
+
+    def clusters() -> Iterator[str]:
+        for page in clients.client("eks").get_paginator("list_clusters").paginate():
+            yield from page["clusters"]
+
+    owner, what = f"account {settings.account}", f"clusters in {settings.region}"
+    yield from used_up(CLUSTERS_QUOTA, owner, what, clusters, clients)

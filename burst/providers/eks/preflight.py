@@ -11,7 +11,7 @@ from burst.errors import AccessDenied, CallInvalid, ProviderError
 from burst.providers.eks.clients import refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from burst.providers.eks.clients import AwsClients
     from burst.providers.eks.settings import EksSettings
@@ -118,20 +118,26 @@ def role(arn: str, setting: str, clients: AwsClients) -> Iterator[str]:
 
 
 def _quota(settings: EksSettings, clients: AwsClients) -> Iterator[str]:
-    """Yield that a cluster may have no more node groups; not everybody may read quotas."""
+    """Yield that a cluster may have no more node groups."""
+
+    def groups() -> Iterator[str]:
+        listing = clients.client("eks").get_paginator("list_nodegroups")
+        for page in listing.paginate(clusterName=settings.cluster.name):
+            yield from page["nodegroups"]
+
+    yield from used_up(GROUPS_QUOTA, f"cluster {settings.cluster.name}", "node groups", groups, clients)
+
+
+def used_up(
+    quota: str, owner: str, what: str, listed: Callable[[], Iterable[str]], clients: AwsClients
+) -> Iterator[str]:
+    """Yield that somebody has as many of these as a quota of EKS allows; not everybody may read quotas."""
     try:
         with refused("quota"):
-            asked = clients.client("service-quotas").get_service_quota(
-                ServiceCode="eks", QuotaCode=GROUPS_QUOTA
-            )
-            listing = clients.client("eks").get_paginator("list_nodegroups")
-            pages = listing.paginate(clusterName=settings.cluster.name)
-            names = [each for page in pages for each in page["nodegroups"]]
+            asked = clients.client("service-quotas").get_service_quota(ServiceCode="eks", QuotaCode=quota)
+            names = [*listed()]
     except ProviderError:
         return
     most = int(asked["Quota"]["Value"])
     if len(names) >= most:
-        yield (
-            f"cluster {settings.cluster.name} has {len(names)} node groups, and may have {most}: ask AWS for"
-            f" a higher quota ({GROUPS_QUOTA})"
-        )
+        yield f"{owner} has {len(names)} {what}, and may have {most}: ask AWS for a higher quota ({quota})"

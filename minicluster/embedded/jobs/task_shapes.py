@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from broker_config.formats.jobspec import user_of
-from queue_policies.placement.records import Affinity, ProfileKind
+from queue_policies.placement.records import Affinity
+from queue_policies.placement.workers import floats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,11 +47,3 @@ class LaunchShapes:
             return {}, floats(None, self._affinity)
         workers = pool.workers_of(request, pool.allocation(job))
         return workers, floats(request.shape, self._affinity)
-
-
-def floats(shape: TaskShape | None, of_instance: Affinity | None) -> bool:
-    """Whether tasks float over their node: with the affinity `none`, by default with the profile `io`."""
-    affinity = of_instance if shape is None or shape.affinity is None else shape.affinity
-    if affinity is None and shape is not None and shape.profile is not None:
-        return shape.profile.kind is ProfileKind.IO
-    return affinity is Affinity.NONE
