@@ -19,17 +19,16 @@ from typing import TYPE_CHECKING
 
 import arguments
 from engines import report
+from live_bench import CORES, PROGRAM, Bench, Programs
 from live_cluster import live
-from live_cosched import CORES, PROGRAM, Bench
 
 from minicluster.instance.errors import JobInactive
 
 if TYPE_CHECKING:
-    from live_cosched import Ran
-
-    from minicluster.instance.records import Event
+    from live_bench import Ran
 
 KIND, GUEST = "coupled", "computes"
+NO_READER = Programs("", 0)
 QUOTAS = (0.5,)
 """Of a guest, which static gives: it has one quota for both."""
 
@@ -41,12 +40,7 @@ def blocks_for(seconds: float) -> int:
     return int(max(20, round(seconds * done["blocks"] / done["seconds"])))
 
 
-def seconds_of(ran: Ran) -> float:
-    """Return how long a job ran."""
-    return ran.ended - ran.started
-
-
-def pair(bench: Bench, blocks: int) -> tuple[Ran, list[Event]]:
+def pair(bench: Bench, blocks: int) -> Ran:
     """Run a coupled pair with a guest that waits for its cores, and return how the pair ran."""
     host = bench.submit(KIND, CORES, blocks)
     guest = bench.submit(GUEST, CORES, blocks)
@@ -65,12 +59,12 @@ def main() -> int:
     options = parser.parse_args()
     blocks = blocks_for(options.seconds)
     with live("easy", 1, CORES) as cluster:
-        bench = Bench(cluster)
-        alone = seconds_of(bench.ran(bench.submit(KIND, CORES, blocks), KIND, CORES)[0])
+        bench = Bench(cluster, NO_READER)
+        alone = bench.ran(bench.submit(KIND, CORES, blocks), KIND, CORES).seconds
     with_guest = {}
     for quota in QUOTAS:
         with live(f"static:quota={quota:g}", 1, CORES) as cluster:
-            with_guest[f"{quota:g}"] = seconds_of(pair(Bench(cluster), blocks)[0]) / alone - 1
+            with_guest[f"{quota:g}"] = pair(Bench(cluster, NO_READER), blocks).seconds / alone - 1
     shared, weights = learned(blocks, alone, options.rounds)
     half = len(shared) // 2
     report(
@@ -90,12 +84,12 @@ def main() -> int:
 def learned(blocks: int, alone: float, rounds: int) -> tuple[list[bool], dict[str, float]]:
     """Return of each round of cosched whether the pair had a guest, and the experts' weights in the end."""
     with live(f"cosched:every={max(1.0, alone / 5):g},guard=0", 1, CORES) as cluster:
-        bench = Bench(cluster)
+        bench = Bench(cluster, NO_READER)
         for kind in (KIND, GUEST):  # what is known of the programs
             bench.ran(bench.submit(kind, CORES, blocks), kind, CORES)
         shared = [
-            any(each.name == "co-allocated" for each in events)
-            for _, events in (pair(bench, blocks) for _ in range(rounds))
+            any(each.name == "co-allocated" for each in ran.events)
+            for ran in (pair(bench, blocks) for _ in range(rounds))
         ]
         weights = cluster.instance.links.rpc("minicluster-sched.sharing", {}).get("weights", {})
     return shared, weights

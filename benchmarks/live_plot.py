@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from live_cosched import Ran
+    from live_bench import Ran
 
 
 def plot(
-    ran: Mapping[str, Sequence[Ran]],
+    ran: Mapping[str, Sequence[Sequence[Ran]]],
     figures: Mapping[str, Mapping[str, float]],
     expected: Mapping[str, Mapping[str, float]],
     path: Path,
@@ -23,12 +23,13 @@ def plot(
     mpl.use("agg")
     from matplotlib import pyplot  # noqa: PLC0415
 
-    kinds = sorted({job.kind for jobs in ran.values() for job in jobs})
+    kinds = sorted({job.kind for sets in ran.values() for jobs in sets for job in jobs})
     colors = {kind: f"C{index}" for index, kind in enumerate(kinds)}
     figure, rows = pyplot.subplots(
         len(ran), 2, squeeze=False, figsize=(13, 3 * len(ran)), width_ratios=(3, 1)
     )
-    for (name, jobs), (left, right) in zip(ran.items(), rows, strict=True):
+    for (name, sets), (left, right) in zip(ran.items(), rows, strict=True):
+        jobs = [job for each in sets for job in each]
         first = min(job.submitted for job in jobs)
         for row, job in enumerate(sorted(jobs, key=lambda job: job.started)):
             style = {

@@ -1,18 +1,20 @@
-"""Programs of known profiles for live_cosched.py: each does a fixed amount of work, and shows what it lost.
+"""Programs of known profiles for live_cosched.py: each does a fixed amount of work, and shows what it used.
 
-    python benchmarks/live_programs.py KIND BLOCKS
-    python benchmarks/live_programs.py KIND --measure SECONDS
+    python benchmarks/live_programs.py KIND BLOCKS [--library FILE --bytes N]
+    python benchmarks/live_programs.py KIND --measure SECONDS [--library FILE --bytes N]
 
-`waits` and `asks` compute a part of the time, and wait for a neighbour's answer over a socket for the rest;
-`computes` stays in the processor; `reads` goes through more memory than a cache has; `coupled` computes a
-little and exchanges a word with the job's other task, again and again, as an Allreduce does. A block takes
-about 10 ms alone. At its end a program prints its seconds, and those of CPU time, as JSON. With --measure it
-prints how many blocks it does in so many seconds.
+`computes` and `multiplies` stay in the processor. `asks` computes, and waits for a neighbour's answer over a
+socket, for about three times as long. `reads` goes from line to line of its --bytes of memory in random order
+(`chase.c`, compiled into --library): fast where a cache has them, slow where another one's lines are there.
+`coupled` computes a little and exchanges a word with the job's other task, again and again, as an Allreduce
+does. A block takes some milliseconds alone. At its end a program prints its seconds, and those of CPU time,
+as JSON. With --measure it prints how many blocks it does in so many seconds.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import hashlib
 import json
 import os
@@ -23,13 +25,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-BLOCK = 0.01  # seconds of a block alone, about
-WAITS = {"waits": 0.55, "asks": 0.74}
-"""Which part of a block these wait."""
+WAITS = 0.74
+"""Which part of its time `asks` waits: Statistics uses 26 % of a processor."""
 _TEXT = b"x" * 65536
-_HASHES = 90
-_BUFFER_BYTES = 64 << 20
-_STEP_BYTES = 8 << 20
+_HASHES = 300
+_FACTOR = 3**2000
+_MULTIPLICATIONS = 1000
+_STEPS = 100_000
 _CONNECT_SECONDS = 30.0
 
 
@@ -40,20 +42,29 @@ def computing(rounds: int) -> None:
         digest.update(_TEXT)
 
 
-class Reader:
-    """Copies parts of a large buffer, one after the other."""
+def multiplying(rounds: int) -> None:
+    """Multiply large numbers."""
+    for _ in range(rounds):
+        _FACTOR * _FACTOR
 
-    def __init__(self) -> None:
-        self._source = bytearray(os.urandom(1 << 20) * (_BUFFER_BYTES >> 20))
-        self._target = bytearray(_STEP_BYTES)
-        self._at = 0
+
+class Reader:
+    """Goes through so many bytes, a line at a time, in random order. Raises MemoryError."""
+
+    def __init__(self, library: str, size: int) -> None:
+        self._chase = ctypes.CDLL(library)
+        self._chase.chase_circle.restype = ctypes.c_void_p
+        self._chase.chase_circle.argtypes = [ctypes.c_size_t]
+        self._chase.chase.restype = ctypes.c_uint64
+        self._chase.chase.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64]
+        self._lines = self._chase.chase_circle(size)
+        if not self._lines:
+            raise MemoryError
+        self._line = 0
 
     def block(self) -> None:
-        """Copy four parts."""
-        view = memoryview(self._source)
-        for _ in range(4):
-            self._target[:] = view[self._at : self._at + _STEP_BYTES]
-            self._at = (self._at + _STEP_BYTES) % _BUFFER_BYTES
+        """Take some steps."""
+        self._line = self._chase.chase(self._lines, self._line, _STEPS)
 
 
 def answering() -> socket.socket:
@@ -91,40 +102,60 @@ def coupled() -> socket.socket:
             return connection
 
 
-def block_of(kind: str) -> Callable[[], object]:
-    """Return a program's block."""
-    if kind == "computes":
-        return lambda: computing(_HASHES)
-    if kind == "reads":
-        return Reader().block
-    if kind == "coupled":
-        peer = coupled()
-
-        def exchange() -> None:
-            for _ in range(10):
-                computing(_HASHES // 10)
-                peer.sendall(b"w")
-                peer.recv(1)
-
-        return exchange
-    waits, neighbour = WAITS[kind], answering()
+def asking() -> Callable[[], object]:
+    """Return a block that computes, and waits in proportion to the CPU time of that."""
+    neighbour = answering()
 
     def request() -> None:
-        computing(round(_HASHES * (1 - waits)))
-        neighbour.sendall(f"{waits * BLOCK:.6f}".encode())
+        begin = time.thread_time()
+        computing(round(_HASHES * (1 - WAITS)))
+        wait = (time.thread_time() - begin) * WAITS / (1 - WAITS)
+        neighbour.sendall(f"{wait:.6f}".encode())
         neighbour.recv(8)
 
     return request
 
 
+def exchanging() -> Callable[[], object]:
+    """Return a block that computes, and exchanges a word ten times."""
+    peer = coupled()
+
+    def exchange() -> None:
+        for _ in range(10):
+            computing(_HASHES // 10)
+            peer.sendall(b"w")
+            peer.recv(1)
+
+    return exchange
+
+
+def block_of(options: argparse.Namespace) -> Callable[[], object]:
+    """Return a program's block."""
+    match options.kind:
+        case "computes":
+            return lambda: computing(_HASHES)
+        case "multiplies":
+            return lambda: multiplying(_MULTIPLICATIONS)
+        case "reads":
+            return Reader(options.library, options.bytes).block
+        case "coupled":
+            return exchanging()
+    return asking()
+
+
 def main() -> None:
     """Run one."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("kind", choices=["waits", "asks", "computes", "reads", "coupled"])
+    parser.add_argument("kind", choices=["computes", "multiplies", "asks", "reads", "coupled"])
     parser.add_argument("blocks", type=int, nargs="?", default=0)
     parser.add_argument("--measure", type=float, default=0.0, metavar="SECONDS")
+    parser.add_argument("--library", help="of chase.c")
+    parser.add_argument("--bytes", type=int, default=0, help="which `reads` goes through")
+    parser.add_argument("--cpu", type=int, help="run on this one")
     options = parser.parse_args()
-    block = block_of(options.kind)
+    if options.cpu is not None:
+        os.sched_setaffinity(0, {options.cpu})
+    block = block_of(options)
     block()
     begin, done = time.monotonic(), 0
     while done < options.blocks or time.monotonic() - begin < options.measure:

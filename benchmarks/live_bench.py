@@ -1,0 +1,208 @@
+"""The programs of `live_cosched.py` as jobs: how much each has to do, and how a job ran."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from live_cluster import ROOT, live
+
+from minicluster.instance.records import JobRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from live_cluster import Cluster
+
+    from minicluster.instance.records import Event
+
+PROGRAM = ROOT / "benchmarks" / "live_programs.py"
+CORES = 2
+SET = {"computes": (1, 1, 2, 2), "multiplies": (1, 1, 2, 2), "asks": (1, 1, 2, 2), "reads": (1, 2, 2)}
+"""The sizes of a set's jobs by program, which have the hours of Montage, BLAST, Statistics and Synthetic."""
+HOURS = {"computes": 0.35, "multiplies": 0.71, "asks": 0.69, "reads": 0.49}
+TIGHTEST, LOOSEST = 1.1, 1.5  # limits over the time alone
+PART_ALONE = 4  # of a job's blocks a program does one part where it is measured alone
+LEAST_BLOCKS = 20
+ROOM = (1 / 2, 3 / 8, 1 / 4, 3 / 16, 1 / 8, 1 / 16)
+"""Parts of the last-level cache over the number of cores; of that of a virtual machine, others have some."""
+SLOWER_BESIDE = 1.15
+"""A reader that has room enough is slower by less beside another one."""
+CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+MEASURED_SECONDS = 1.0
+TIMEOUT = 3600.0
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A program at one size, alone."""
+
+    blocks: int
+    """Of each task of a job."""
+    seconds: float
+    """What they take, from those of a part of them."""
+    cpu: float
+    """The fraction of its cores' time."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A job as it ran."""
+
+    kind: str
+    size: int
+    submitted: float
+    started: float
+    ended: float
+    cpu_seconds: float
+    returncode: int | None
+    host: bool
+    guest: bool
+    events: Sequence[Event]
+
+    @property
+    def seconds(self) -> float:
+        """How long it ran."""
+        return self.ended - self.started
+
+
+@dataclass(frozen=True)
+class Programs:
+    """What is to be known of the machine to run them."""
+
+    library: str
+    """`chase.c`, compiled."""
+    reads: int
+    """Bytes that a task of `reads` goes through."""
+
+    def words(self, kind: str, *words: str) -> tuple[str, ...]:
+        """Return a program's command."""
+        memory = ("--library", self.library, "--bytes", str(self.reads)) if kind == "reads" else ()
+        return (sys.executable, str(PROGRAM), kind, *words, *memory)
+
+    def rate(self, kind: str, beside: int = 1) -> float:
+        """Measure how many blocks one of so many does in a second, each on a core of its own."""
+        words = self.words(kind, "--measure", str(MEASURED_SECONDS))
+        running = [
+            subprocess.Popen([*words, "--cpu", str(cpu)], stdout=subprocess.PIPE)
+            for cpu in sorted(os.sched_getaffinity(0))[:beside]
+        ]
+        done = [json.loads(each.communicate()[0]) for each in running]
+        return statistics.fmean(each["blocks"] / each["seconds"] for each in done)
+
+
+def programs(directory: Path) -> Programs:
+    """Compile what is to be compiled, and find out how much `reads` may read. Raises SystemExit."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise SystemExit("the program that reads memory is in C, and there is no `cc`")
+    library = directory / "chase.so"
+    source = ROOT / "benchmarks" / "chase.c"
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
+    cache = max((_bytes(each.read_text()) for each in CACHES.glob("index*/size")), default=0)
+    found = Programs(str(library), 0)
+    for part in ROOM if cache else ():
+        found = Programs(str(library), int(part * cache / CORES))
+        if found.rate("reads") < SLOWER_BESIDE * found.rate("reads", CORES):
+            return found
+    raise SystemExit(f"no part of a cache of {cache} bytes is free for {CORES} readers on this machine")
+
+
+def _bytes(text: str) -> int:
+    units = {"K": 1 << 10, "M": 1 << 20}
+    number = text.strip()
+    return int(number[:-1]) * units[number[-1]] if number[-1:] in units else int(number)
+
+
+class Bench:
+    """A cluster on which programs run."""
+
+    def __init__(self, cluster: Cluster, made: Programs) -> None:
+        self.cluster = cluster
+        self._programs = made
+        kept = {key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG")}
+        self._environment = {**kept, "PYTHONPATH": str(ROOT)}
+
+    def submit(self, kind: str, size: int, blocks: int, limit: float = 0.0) -> int:
+        """Submit a job: a task on each of its cores, each with so many blocks."""
+        command = self._programs.words(kind, str(blocks))
+        request = JobRequest(
+            command, size, duration=limit, environment=self._environment, cwd="/", name=f"{kind}-{size}"
+        )
+        return self.cluster.instance.jobs.submit(request)
+
+    def ran(self, job: int, kind: str, size: int) -> Ran:
+        """Wait for a job, and return how it ran."""
+        ended = self.cluster.instance.jobs.wait(job, TIMEOUT)
+        events = self.cluster.log(job)
+        output = self.cluster.output(job).splitlines()
+        done: list[dict[str, Any]] = [json.loads(line) for line in output if line.startswith("{")]
+        shared = [each.context for each in events if each.name == "co-allocated"]
+        return Ran(
+            kind,
+            size,
+            ended.t_submit,
+            ended.t_run,
+            ended.t_cleanup,
+            sum(each["cpu"] for each in done),
+            ended.returncode,
+            any("guest" in each for each in shared),
+            any("host" in each for each in shared),
+            events,
+        )
+
+    def alone(self, blocks: Mapping[str, int]) -> dict[Key, Alone]:
+        """Run a part of each program once at each size, alone."""
+        found = {}
+        for kind, sizes in SET.items():
+            part = max(LEAST_BLOCKS, blocks[kind] // PART_ALONE)
+            for size in sorted(set(sizes)):
+                ran = self.ran(self.submit(kind, size, part), kind, size)
+                cpu = ran.cpu_seconds / ran.seconds / size
+                found[kind, size] = Alone(blocks[kind], ran.seconds * blocks[kind] / part, cpu)
+        return found
+
+    def pair(self, kind: str, blocks: int) -> float:
+        """Return how long two jobs on both cores take, at a mean, where each has half of their time."""
+        jobs = [self.submit(kind, CORES, blocks) for _ in range(2)]
+        return statistics.fmean(self.ran(job, kind, CORES).seconds for job in jobs)
+
+
+def jobs_of(seed: int) -> list[tuple[str, int, float]]:
+    """Return program, size, and the limit over the time alone, of a set in random order."""
+    stream = random.Random(seed)
+    made = [(kind, size) for kind, sizes in SET.items() for size in sizes]
+    stream.shuffle(made)
+    return [(kind, size, stream.uniform(TIGHTEST, LOOSEST)) for kind, size in made]
+
+
+def calibrated(minutes: float, sets: int, made: Programs) -> dict[str, int]:
+    """Return the blocks of each program, so that all sets take about so many minutes."""
+    unit = minutes * 60 * CORES / sets / sum(HOURS[kind] * sum(sizes) for kind, sizes in SET.items())
+    return {kind: max(LEAST_BLOCKS, round(hours * unit * made.rate(kind))) for kind, hours in HOURS.items()}
+
+
+def measured_alone(blocks: Mapping[str, int], made: Programs) -> dict[Key, Alone]:
+    """Measure each program alone, on a cluster for that."""
+    with live("easy", 1, CORES) as cluster:
+        return Bench(cluster, made).alone(blocks)
+
+
+def measured_pairs(blocks: Mapping[str, int], alone: Mapping[Key, Alone], made: Programs) -> dict[str, float]:
+    """Return by how much two of a kind, each with half of the cores' time, are slower than by that."""
+    with live("static", 1, CORES) as cluster:
+        bench, found = Bench(cluster, made), {}
+        for kind in ("computes", "reads"):
+            part = max(LEAST_BLOCKS, blocks[kind] // PART_ALONE)
+            expected = 2 * alone[kind, CORES].seconds * part / blocks[kind]
+            found[kind] = bench.pair(kind, part) / expected
+    return found
