@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,11 +31,28 @@ def printed(process: subprocess.Popen[str]) -> str:
     return out
 
 
-@pytest.mark.parametrize("kind", ["waits", "asks", "computes", "reads"])
+@pytest.mark.parametrize("kind", ["computes", "multiplies", "asks"])
 def test_a_program_does_its_blocks(kind: str) -> None:
     done = json.loads(printed(call("live_programs.py", kind, "3")))
     assert done["blocks"] == 3
     assert done["cpu"] > 0
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="it is in C, and there is no cc")
+def test_the_reader_goes_through_its_memory(tmp_path: Path) -> None:
+    library = tmp_path / "chase.so"
+    source = BENCHMARKS / "chase.c"
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
+    words = ("--library", str(library), "--bytes", str(1 << 20))
+    assert json.loads(printed(call("live_programs.py", "reads", "3", *words)))["blocks"] == 3
+    chase = ctypes.CDLL(str(library))
+    chase.chase_circle.restype, chase.chase_circle.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    chase.chase.restype = ctypes.c_uint64
+    chase.chase.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64]
+    lines = chase.chase_circle(64 * 100)
+    seen = [chase.chase(lines, 0, steps) for steps in range(100)]
+    assert sorted(seen) == list(range(100))
+    assert chase.chase(lines, 0, 100) == 0
 
 
 def test_a_coupled_pair_goes_step_by_step(tmp_path: Path) -> None:
