@@ -101,7 +101,8 @@ class PlainPools:
 
     def _report(self, group: CloudGroup, then: float) -> ResourceReport:
         burst, installation = group.labels[BURST], group.labels[OWNER]
-        there = [each for each in self.cloud.there() if each.group == group.name]
+        mine = (each for each in self.cloud.machines if each.group == group.name)
+        there = [each for each in mine if each.started >= group.created and each.is_there(then)]
         phase = ResourcePhase.READY if group.is_ready(then) else ResourcePhase.COMING
         if group.is_going(then):
             phase = ResourcePhase.GOING

@@ -29,7 +29,7 @@ from tests.burst.proofs.cloud_rigs import CORES
 from tests.database import ready_file
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from burst.lifecycle.records import BurstRecord
     from burst.lifecycle.states import Timeouts
@@ -44,16 +44,29 @@ LONG_TICK = 120.0
 
 
 class MeteredProvider:
-    """A provider each of whose calls is counted."""
+    """A provider each of whose calls is counted, and those that were not answered, once more."""
 
     def __init__(self, provider: Any, meter: Meter) -> None:
         self._provider = provider
+        self.unanswered = 0
         for name in ("create", "get", "delete"):
-            setattr(self, name, meter.call(f"provider {name}", getattr(provider, name)))
-        self.owned = meter.call("provider owned", lambda installation: [*provider.owned(installation)])
+            setattr(self, name, self._noted(meter.call(f"provider {name}", getattr(provider, name))))
+        self.owned = self._noted(
+            meter.call("provider owned", lambda installation: [*provider.owned(installation)])
+        )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._provider, name)
+
+    def _noted(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*arguments: Any) -> Any:
+            try:
+                return call(*arguments)
+            except Exception:
+                self.unanswered += 1
+                raise
+
+        return noted
 
 
 class MeteredLead:
@@ -110,7 +123,8 @@ class CloudWorld:
         metered: Any = MeteredDatabase(self.database, self.meter)
         self.ledger = BurstLedger(metered, f"service-{self.services}", self.rig.clock)
         lead: Any = MeteredLead(self)
-        provider: Any = MeteredProvider(self.rig.found.provider, self.meter)
+        self.provider = MeteredProvider(self.rig.found.provider, self.meter)
+        provider: Any = self.provider
         self.context = AdvanceContext(
             self.ledger,
             "here",
@@ -152,7 +166,7 @@ class CloudWorld:
     async def tick(self) -> BurstRecord:
         """Have the service work, and let some time pass; one that is killed is followed by another."""
         clock, calls = self.rig.clock, self.rig.found.cloud.calls
-        before = len(calls)
+        before, unanswered = len(calls), self.provider.unanswered
         try:
             await self.service.tick()
         except Killed:
@@ -161,7 +175,9 @@ class CloudWorld:
         except DatabaseAway:
             pass
         else:
-            if (await self.burst()).next_try <= clock.now:
+            # Where a burst drains, what is not answered is not tried again later: it only costs.
+            is_answered = self.provider.unanswered == unanswered
+            if is_answered and (await self.burst()).next_try <= clock.now:
                 self.ticks.append(clock.now)
                 is_swept = self.service.report is None or not self.service.report.unswept
                 self.asked += [clock.now] if len(calls) > before and is_swept else []
