@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,10 +29,10 @@ ASK_FOR_OPERATOR = (
     "is one running? Ask whoever administers the cluster, or see docs/kubernetes.md to start one with"
     " `minicluster operator`"
 )
-NO_OPERATOR = f"no operator has looked at it yet: {ASK_FOR_OPERATOR}"
+NO_OPERATOR = f"no operator has looked at it yet; nothing happens until one does: {ASK_FOR_OPERATOR}"
 OUTDATED = (
-    "no operator has looked at this version of the document yet, and the status is that of an earlier one:"
-    f" {ASK_FOR_OPERATOR}"
+    "no operator has looked at this version of the document yet, and the status is that of an earlier one;"
+    f" nothing happens until one does: {ASK_FOR_OPERATOR}"
 )
 LATEST_EVENTS = 10
 
@@ -127,6 +128,8 @@ async def settled(session: NamespaceSession, name: str, *, to_the_end: bool = Fa
 async def scale(session: NamespaceSession, name: str, size: int, *, wait: bool = True) -> SizeChange:
     """Set a MiniCluster's size, and wait until its brokers are online, even if it had that size before.
 
+    Without `wait` the user is warned where no operator carries documents out, as far as that is known.
+
     Raises MissingError, NotRunningError for one that has ended, RefusalError for a size that is not allowed,
     FailedError where it cannot be reached.
     """
@@ -142,7 +145,10 @@ async def scale(session: NamespaceSession, name: str, size: int, *, wait: bool =
         limit = f" ({before.max_size})" if before.max_size else ""
         raise RefusalError(f"cluster {name}: cannot have {size} brokers: {causes}{limit}") from error
 
-    if wait and not (before.size == size and before.is_seen and has_its_size(before)):
+    if not wait:
+        if waits := unattended(before):
+            session.notice(f"{name}: {waits}")
+    elif not (before.size == size and before.is_seen and has_its_size(before)):
         await until_settled(session, name, has_its_size)
     return SizeChange(before.size, size)
 
@@ -161,6 +167,17 @@ def has_its_size(now: Summary) -> bool:
     if now.phase == Phase.SUSPENDED:
         return True
     return now.phase == Phase.RUNNING and (brokers is None or brokers.status != "False")
+
+
+def unattended(now: Summary) -> str:
+    """Return that no operator looks at a MiniCluster, and what to do; empty: one does, or may in a moment."""
+    if now.waits_since is None or time.time() - now.waits_since < UNATTENDED:
+        return ""
+    return _unseen(now)
+
+
+def _unseen(now: Summary | None) -> str:
+    return OUTDATED if now is not None and now.is_outdated else NO_OPERATOR
 
 
 def _need_not_ended(now: Summary) -> None:
@@ -183,11 +200,12 @@ async def until_settled(
     Each `stage` until then is shown to the user. Raises MissingError if it is deleted.
     """
     reported = ""
+    now: Summary | None = None
 
     async def report_unattended() -> None:
         await asyncio.sleep(UNATTENDED)
         if not reported:
-            session.notice(f"{name}: {NO_OPERATOR}")
+            session.notice(f"{name}: {_unseen(now)}")
 
     async with beside(report_unattended()), contextlib.aclosing(follow.states(session, name)) as states:
         async for item in states:

@@ -106,6 +106,8 @@ class Summary:
     """Whether it is about an earlier version, of a document that an operator of this cluster manages."""
     is_to_be_suspended: bool
     """Whether the document says so: spec.suspend."""
+    waits_since: float | None = None
+    """Since when its document waits for an operator, in seconds since 1970; None: it does not."""
     bursts: tuple[BurstSummary, ...] = ()
     """The content of `status.bursts`."""
 
@@ -150,8 +152,8 @@ def status_of(item: Object) -> Object:
 def of(item: Object) -> Summary:
     """Return the summary of a MiniCluster."""
     metadata, spec, status = item["metadata"], item.get("spec") or {}, status_of(item)
-    is_seen = bool(status.get("phase")) and status.get("observedGeneration", 0) >= metadata["generation"]
-    is_elsewhere = "deletionTimestamp" in metadata or bool(spec.get("managedBy"))
+    is_seen = _is_seen(item, status)
+    is_elsewhere = _is_elsewhere(item)
     return Summary(
         namespace=metadata["namespace"],
         name=metadata["name"],
@@ -170,8 +172,31 @@ def of(item: Object) -> Summary:
         is_seen=is_seen,
         is_outdated=bool(status.get("phase")) and not is_seen and not is_elsewhere,
         is_to_be_suspended=bool(spec.get("suspend")),
+        waits_since=waits_since(item),
         bursts=tuple(_burst(each) for each in status.get("bursts") or ()),
     )
+
+
+def waits_since(item: Object) -> float | None:
+    """Return since when a MiniCluster's document waits for an operator of this cluster; None: it does not.
+
+    That is its last change, by the API server's clock in seconds since 1970.
+    """
+    if _is_elsewhere(item) or _is_seen(item, status_of(item)):
+        return None
+    metadata = item["metadata"]
+    written = (each for each in metadata.get("managedFields") or () if each.get("subresource") != "status")
+    times = [metadata.get("creationTimestamp"), *(each.get("time") for each in written)]
+    return max((seconds(each) or 0.0 for each in times), default=0.0)
+
+
+def _is_seen(item: Object, status: Object) -> bool:
+    return bool(status.get("phase")) and status.get("observedGeneration", 0) >= item["metadata"]["generation"]
+
+
+def _is_elsewhere(item: Object) -> bool:
+    """Whether no operator of this cluster carries the document out (any more)."""
+    return "deletionTimestamp" in item["metadata"] or bool((item.get("spec") or {}).get("managedBy"))
 
 
 def scaler(item: Object) -> Scaler:

@@ -11,8 +11,10 @@ from __future__ import annotations
 import base64
 import io
 import re
+import time
 import zipfile
 import zlib
+from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -35,10 +37,10 @@ from minicluster.plan.constants import (
     Phase,
 )
 from minicluster.plan.objects.names import FLUX_FILES
-from minicluster.remote import summary
+from minicluster.remote import clusters, summary
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Collection
+    from collections.abc import Awaitable, Collection, Iterable
 
     from minicluster.plan.objects.fields import Object
     from minicluster.remote.session import NamespaceSession
@@ -118,13 +120,28 @@ async def _operators_and_leads(session: NamespaceSession) -> list[ComponentVersi
         if error.status == HTTPStatus.NOT_FOUND:
             return await _by_deployments(session, NO_DEFINITION)
         raise
-    clusters = sorted(listed.items, key=lambda each: str(each["metadata"]["name"]))
-    statuses = {str(each["metadata"]["name"]): summary.status_of(each) for each in clusters}
+    items = sorted(listed.items, key=lambda each: str(each["metadata"]["name"]))
+    statuses = {str(each["metadata"]["name"]): summary.status_of(each) for each in items}
     serving = {name: status for name, status in statuses.items() if status.get("phase") not in _ENDED}
     operators = await _known("operator", _operators(session, serving))
     newest = operators[0].version
+    if unserved := _unserved(session, items):
+        operators[0] = replace(
+            operators[0], differs="; ".join(filter(None, (operators[0].differs, unserved)))
+        )
     leads = (_lead(name, status, newest) for name, status in serving.items() if status.get("readyBrokers"))
     return [*operators, *leads]
+
+
+def _unserved(session: NamespaceSession, items: Iterable[Object]) -> str:
+    """Return which MiniClusters no operator looks at; empty: none waits for one."""
+    waiting = {str(each["metadata"]["name"]): summary.waits_since(each) for each in items}
+    limit = time.time() - clusters.UNATTENDED
+    names = [name for name, since in waiting.items() if since is not None and since < limit]
+    if not names:
+        return ""
+    waiting_ones = f"MiniCluster {names[0]} waits" if len(names) == 1 else f"{few(names, MAX_NAMED)} wait"
+    return f"serves namespace {session.namespace} no longer, or never did: {waiting_ones} for one"
 
 
 def _lead(name: str, status: Object, operator: str | None) -> ComponentVersion:
@@ -185,7 +202,10 @@ async def _whether_one_runs(session: NamespaceSession) -> str:
         return f"{WRITTEN_LAST} whether it still runs you may not see"
     if not found:
         return f"{WRITTEN_LAST} no operator is seen (there is no Deployment of one; one may run elsewhere)"
-    return "" if any(map(_is_ready, found)) else f"{WRITTEN_LAST} {_described(found[0])} {NOT_READY}"
+    serving = [each for each in found if _watches(each, session.namespace)]
+    if not serving:
+        return f"{WRITTEN_LAST} {_described(found[0])} does not watch it"
+    return "" if any(map(_is_ready, serving)) else f"{WRITTEN_LAST} {_described(serving[0])} {NOT_READY}"
 
 
 async def _by_deployments(session: NamespaceSession, unknown: str) -> list[ComponentVersion]:
@@ -193,18 +213,28 @@ async def _by_deployments(session: NamespaceSession, unknown: str) -> list[Compo
         found = await _deployments(session)
     except ApiError as error:
         return [ComponentVersion("operator", note=f"{unknown}; {error.message or error}")]
-    shown = [_deployed(each) for each in found]
+    shown = [_deployed(each, session.namespace) for each in found]
     return shown or [ComponentVersion("operator", note=f"{unknown}, and it has no Deployment")]
 
 
-def _deployed(item: Object) -> ComponentVersion:
+def _deployed(item: Object, namespace: str) -> ComponentVersion:
     version = item["metadata"]["labels"].get(LABEL_VERSION)
-    note = f"by {_described(item)}" + ("" if _is_ready(item) else f", which {NOT_READY}")
+    watched = "" if _watches(item, namespace) else f"does not watch namespace {namespace}"
+    missing = " and ".join(filter(None, (watched, "" if _is_ready(item) else NOT_READY)))
+    note = f"by {_described(item)}" + (f", which {missing}" if missing else "")
     return ComponentVersion("operator", version, note, differs=_beside_this_program(version))
 
 
 def _described(item: Object) -> str:
     return f"Deployment {item['metadata']['name']} in namespace {item['metadata']['namespace']}"
+
+
+def _watches(deployment: Object, namespace: str) -> bool:
+    """Return whether an operator watches a namespace, by its Deployment: those it names, or all."""
+    found = ((deployment.get("spec") or {}).get("template") or {}).get("spec") or {}
+    args = [arg for each in found.get("containers") or () for arg in each.get("args") or ()]
+    named = [arg.partition("=")[2] for arg in args if arg.startswith("--namespace=")]
+    return not named or namespace in named
 
 
 def _is_ready(deployment: Object) -> bool:

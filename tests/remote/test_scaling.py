@@ -53,29 +53,59 @@ def test_a_size_that_cannot_be_had_is_an_error() -> None:
 
 
 class Session:
-    """Has one MiniCluster, and refuses to change it."""
+    """Has one MiniCluster, and notes its changes and what the user is shown."""
 
     def __init__(self, found: Object) -> None:
         self.found = found
         self.client = self
+        self.namespace = "science"
+        self.changes: list[Any] = []
+        self.notices: list[str] = []
 
     async def cluster(self, _name: str) -> Object:
         """Return it."""
         return self.found
 
-    async def patch(self, *_: Any) -> None:
-        """Fail the test."""
-        pytest.fail("it was changed")
+    async def patch(self, *change: Any) -> None:
+        """Note it."""
+        self.changes.append(change)
+
+    def notice(self, text: str) -> None:
+        """Note it."""
+        self.notices.append(text)
+
+
+CHANGED = {"generation": 2, "creationTimestamp": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        pytest.param({}, [], id="it is looked at"),
+        pytest.param(CHANGED, [f"mc: {clusters.OUTDATED}"], id="nobody has looked since a change"),
+        pytest.param(
+            CHANGED | {"creationTimestamp": "2999-01-01T00:00:00Z"}, [], id="an operator may look in a moment"
+        ),
+    ],
+)
+def test_who_does_not_wait_is_warned_where_nothing_will_happen(metadata: Object, expected: list[str]) -> None:
+    found = item("Running")
+    found["metadata"] |= metadata
+    session = Session(found)
+    done = asyncio.run(clusters.scale(cast("NamespaceSession", session), "mc", 2, wait=False))
+    assert (done, len(session.changes), session.notices) == ((9, 2), 1, expected)
+    assert "nothing happens until one does" in clusters.OUTDATED
 
 
 @pytest.mark.parametrize("wait", [True, False], ids=["wait", "no wait"])
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_what_has_ended_is_not_scaled(phase: str, wait: bool) -> None:
-    session = cast("NamespaceSession", Session(item(phase, message="the main command ended with 0")))
+    session = Session(item(phase, message="the main command ended with 0"))
     with pytest.raises(NotRunningError) as refusal:
-        asyncio.run(clusters.scale(session, "mc", 2, wait=wait))
+        asyncio.run(clusters.scale(cast("NamespaceSession", session), "mc", 2, wait=wait))
     message = (
         f"cluster mc: has ended ({phase}: the main command ended with 0), so it cannot be scaled; bring it up"
         " anew with another size: minicluster down mc, minicluster up FILE --size N"
     )
     assert (refusal.value.exit_code, str(refusal.value)) == (1, message)
+    assert not session.changes

@@ -23,6 +23,7 @@ def test_who_suspends_it(spec: dict[str, bool], reason: str, by_document: bool) 
 
 
 OLD = "no operator has looked at this version of the document yet, and the status is that of an earlier one"
+WAITS = "nothing happens until one does"
 ASK = "is one running? Ask whoever administers the cluster, or see docs/kubernetes.md to start one"
 
 
@@ -44,9 +45,34 @@ def test_status_and_list_report_that_the_status_is_of_an_earlier_version(
     item["status"] = item["status"] if status is None else status
     found = summary.of(item)
     shown = reports.status(clusters.Report(found, None)).people.get("status_is_old", "")
-    assert (shown.startswith(f"{OLD}: {ASK}"), shown != "") == (is_outdated, is_outdated)
+    assert (shown.startswith(f"{OLD}; {WAITS}: {ASK}"), shown != "") == (is_outdated, is_outdated)
     assert reports.sample(clusters.Report(found, None)).people.get("status_is_old", "") == shown
     assert reports.outdated([found]) == (f"mc: {shown}" if shown else "")
+
+
+@pytest.mark.parametrize(
+    ("spec", "metadata", "waits_since"),
+    [
+        pytest.param({}, {}, None, id="looked at"),
+        pytest.param({}, {"generation": 2}, 1767225609.0, id="changed since"),
+        pytest.param({}, {"generation": 2, "managedFields": []}, 1767225600.0, id="by its creation"),
+        pytest.param({}, {"generation": 2, "deletionTimestamp": "2026-01-01T00:00:20Z"}, None, id="ends"),
+        pytest.param({"managedBy": "kueue.x-k8s.io/multikueue"}, {"generation": 2}, None, id="elsewhere"),
+    ],
+)
+def test_since_when_it_waits_for_an_operator(
+    spec: dict[str, str], metadata: dict[str, object], waits_since: float | None
+) -> None:
+    item = cluster("Running", "Running")
+    item["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    item["metadata"]["managedFields"] = [
+        {"manager": "kubectl", "time": "2026-01-01T00:00:05Z"},
+        {"manager": "kubectl", "subresource": "scale", "time": "2026-01-01T00:00:09Z"},
+        {"manager": "minicluster", "subresource": "status", "time": "2026-01-01T00:00:15Z"},
+    ]
+    item["metadata"] |= metadata
+    item["spec"] |= spec
+    assert summary.of(item).waits_since == waits_since
 
 
 def test_a_status_of_a_later_release_is_read_as_far_as_it_can_be() -> None:

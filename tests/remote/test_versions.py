@@ -79,8 +79,10 @@ def packed(version: str) -> str:
     return base64.b64encode(content.getvalue()).decode()
 
 
-def mc(name: str = "mc", **status: Any) -> JSON:
-    return {"metadata": {"name": name}, "status": {"phase": "Running", "readyBrokers": 2} | status}
+def mc(name: str = "mc", generation: int = 1, **status: Any) -> JSON:
+    metadata = {"name": name, "generation": generation, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    seen = {"phase": "Running", "readyBrokers": 2, "observedGeneration": 1}
+    return {"metadata": metadata, "status": seen | status}
 
 
 def config_map(name: str, zipped: str, time: str = "2026-01-01T00:00:00Z") -> JSON:
@@ -102,10 +104,16 @@ def flux_files(zipped: str, time: str = "2026-01-01T00:00:00Z") -> JSON:
     return shared
 
 
-def deployment(version: str, ready: int = 1) -> JSON:
+def deployment(version: str, ready: int = 1, watched: str = "--all-namespaces") -> JSON:
     labels = {"app.kubernetes.io/version": version}
     metadata = {"name": "minicluster-operator", "namespace": "system", "labels": labels}
-    return {"metadata": metadata, "status": {"readyReplicas": ready} if ready else {}}
+    containers = [{"name": "operator", "args": [watched, "--listen=:8080"]}]
+    status = {"readyReplicas": ready} if ready else {}
+    return {
+        "metadata": metadata,
+        "spec": {"template": {"spec": {"containers": containers}}},
+        "status": status,
+    }
 
 
 def published(definition: JSON) -> JSON:
@@ -173,6 +181,7 @@ DEPLOYED = "by Deployment minicluster-operator in namespace system"
 UNKNOWN = "no MiniCluster in namespace team has files of it"
 UPGRADE_OPERATOR = f"is older than this program: upgrade it first, {UPGRADE}"
 UPGRADE_PROGRAM = f"is newer than this program: upgrade this, {UPGRADE}"
+UNSERVED = "serves namespace team no longer, or never did: MiniCluster a waits for one"
 TWO = [config_map("a", packed("0.1.5"), "2026-01-01T00:00:09Z"), config_map("b", packed("0.2.0"))]
 OPERATORS: dict[str, tuple[list[JSON], list[JSON] | None, list[JSON] | None, str | None, str, str]] = {
     "same": ([mc("b")], TWO, None, "0.2.0", by("b-config"), ""),
@@ -197,6 +206,39 @@ OPERATORS: dict[str, tuple[list[JSON], list[JSON] | None, list[JSON] | None, str
         "0.2.0",
         f"{DEPLOYED}, which {NOT_READY}",
         "",
+    ),
+    "deployed for others": (
+        [],
+        None,
+        [deployment("0.2.0", watched="--namespace=theirs")],
+        "0.2.0",
+        f"{DEPLOYED}, which does not watch namespace team",
+        "",
+    ),
+    "deployed for this one": (
+        [],
+        None,
+        [deployment("0.2.0", watched="--namespace=team")],
+        "0.2.0",
+        DEPLOYED,
+        "",
+    ),
+    "left for others": (
+        [mc("b")],
+        TWO,
+        [deployment("0.2.0", watched="--namespace=theirs")],
+        "0.2.0",
+        by("b-config", "Deployment minicluster-operator in namespace system does not watch it"),
+        "",
+    ),
+    "looks at none": ([mc("a", generation=2)], [], None, None, f"{UNKNOWN}; {DENIED}", UNSERVED),
+    "looks no longer at it": (
+        [mc("b", generation=2)],
+        TWO,
+        None,
+        "0.2.0",
+        by("b-config"),
+        UNSERVED.replace("MiniCluster a", "MiniCluster b"),
     ),
     "of the namespace": (
         [mc("c")],

@@ -114,7 +114,7 @@ def test_up_reports_that_no_operator_answers_and_goes_on_waiting(
     process = minicluster.begin("up", written(tmp_path, document()))
     assert process.stderr is not None
     assert process.stderr.readline() == (
-        "minicluster: mc: no operator has looked at it yet: is one running?"
+        "minicluster: mc: no operator has looked at it yet; nothing happens until one does: is one running?"
         " Ask whoever administers the cluster, or see docs/kubernetes.md to start one with"
         " `minicluster operator`\n"
     )
