@@ -149,6 +149,7 @@ class Reason(StrEnum):
     COMMAND_RUNNING = "CommandRunning"
     READY_FOR_WORK = "ReadyForWork"
     LEAD_LOST = "LeadLost"
+    LEAD_REPLACED = "LeadReplaced"
 
     NOT_FINISHED = "NotFinished"
     FINISHED = "Finished"

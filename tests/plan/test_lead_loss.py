@@ -108,5 +108,26 @@ def test_a_lead_server_that_is_silent_is_no_loss(make, keys, now):
 
 
 def test_a_lead_that_never_worked_is_not_lost(make, keys, now):
-    before = decide(make, keys, now, observed(None, *pods(4)))
+    before = decide(make, keys, now, observed(None, *pods(2)))
     assert running(make, keys, now, before, observed(None, *others()))["reason"] == "PodsStarting"
+
+
+@pytest.mark.parametrize(
+    "began",
+    [
+        pytest.param(observed(None, *pods(4)), id="all pods ran"),
+        pytest.param(observed(BrokerReport("0-1"), *pods(2)), id="some brokers had joined"),
+        pytest.param(observed(None, *pods(4), unreachable_reason="-"), id="it did not answer"),
+    ],
+)
+def test_a_lead_that_is_lost_before_its_work_is_why_fewer_pods_run(make, keys, now, began):
+    """Until all run once more: a number that goes down without a word is read as a failure."""
+    plan = decide(make, keys, now, began)
+    for seen in (observed(None), observed(None, PodReport(0), *pods(4)[2:])):
+        plan = decide(make, keys, now, seen, status=plan.status)
+        found = condition(plan, "Running")
+        count = sum(each.phase == "Running" for each in seen.pods)
+        message = f"{count} of 4 pods run again: the lead's pod was replaced"
+        assert (found["reason"], found["message"]) == ("LeadReplaced", message)
+    plan = decide(make, keys, now, observed(None, *pods(4)), status=plan.status)
+    assert condition(plan, "Running")["reason"] == "Joining"

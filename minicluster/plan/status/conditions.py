@@ -230,6 +230,8 @@ def _pods_running(state: ReconcileState, loss: LeadLoss | None) -> ConditionValu
         return _unreported(state, message)
     if stuck:
         return ConditionValue("False", Reason.PODS_STUCK, f"{message}{stuck}")
+    if lead_loss.is_replaced(state):
+        return ConditionValue("False", Reason.LEAD_REPLACED, f"{message} again: the lead's pod was replaced")
     return ConditionValue("False", Reason.PODS_STARTING, message)
 
 

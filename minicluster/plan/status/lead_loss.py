@@ -19,6 +19,9 @@ NOTE = "it began anew when its lead's pod was lost"
 
 _WORKED = frozenset({Reason.COMMAND_RUNNING, Reason.READY_FOR_WORK})
 
+_BEGAN = frozenset({Reason.JOINING, Reason.PODS_RUNNING, Reason.LEAD_REPLACED})
+"""With these the lead's pod has run."""
+
 
 def status(state: ReconcileState) -> LeadLoss | None:
     """Return the last loss of the lead while the instance had work; None where there was none."""
@@ -44,6 +47,12 @@ def condition(loss: LeadLoss | None, cluster: MiniCluster, progress: str) -> Con
     code = "" if loss.exit_code is None else f" with {loss.exit_code}"
     how = "the lead's pod is gone" if loss.cause == "PodGone" else f"the lead's pod has ended{code}"
     return ConditionValue("False", Reason.LEAD_LOST, f"{how}: {_lost(cluster)}; {progress}")
+
+
+def is_replaced(state: ReconcileState) -> bool:
+    """Return whether another lead's pod starts in place of one that ran, before there was work."""
+    previous, lead = state.previous(ConditionType.RUNNING), state.lead
+    return previous is not None and previous.reason in _BEGAN and (lead is None or lead.phase != "Running")
 
 
 def note(loss: LeadLoss | None, cluster: MiniCluster) -> str:
