@@ -5,66 +5,15 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.embedded.malleable_job import POLICY, MalleableJob
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-APP = Path(__file__).with_name("malleable_app.py")
-ROOT = Path(__file__).parents[2]
-POLICY = '[minicluster]\nqueue-policy = "priority-elastic"\n[minicluster.scheduler-settings]\ngap = 0\n'
-
-
-class Job:
-    """The program, which can have one to six workers, in an instance of three brokers with two cores each."""
-
-    def __init__(self, instance: Any, directory: Path, *options: str, **env: str) -> None:
-        self.instance = instance
-        self.here = directory
-        settings = [f"--setattr=user.elastic.{key}" for key in ("min=1", "max=6", "malleable=true")]
-        words = [f"--env={key}={value}" for key, value in {"PYTHONPATH": str(ROOT), **env}.items()]
-        self.id = instance.flux(
-            "submit", "-n1", *settings, *words, *options, sys.executable, str(APP), str(directory)
-        ).stdout.strip()
-        self.wait(lambda: self.task(0), "the first task")
-
-    def wait(self, condition: Callable[[], object], what: str) -> Any:
-        return self.instance.wait(condition, f"{what}; events: {self.events()}")
-
-    def task(self, number: int) -> dict[str, Any] | None:
-        file = self.here / f"task-{number}"
-        return json.loads(file.read_text()) if file.exists() else None
-
-    def events(self, name: str = "") -> list[dict[str, Any]]:
-        log = self.instance.flux("job", "eventlog", "--format=json", self.id).stdout.splitlines()
-        return [event for event in map(json.loads, log) if not name or event["name"] == name]
-
-    def resized(self, size: int) -> bool:
-        return any(event["context"]["size"] == size for event in self.events("resource-update"))
-
-    def listed(self, field: str) -> str:
-        return str(self.instance.flux("jobs", "-no", f"{{{field}}}", self.id).stdout.strip())
-
-    def alive(self) -> dict[int, int]:
-        """The tasks whose processes live, with the processes of their brokers."""
-        tasks = {int(file.name[5:]): self.task(int(file.name[5:])) for file in self.here.glob("task-?")}
-        return {
-            n: seen["broker"]
-            for n, seen in sorted(tasks.items())
-            if seen and Path(f"/proc/{seen['pid']}").exists()
-        }
-
-    def brokers(self, *ranks: int) -> list[int]:
-        return [self.instance.brokers[rank].pid for rank in ranks]
-
-    def end(self) -> str:
-        (self.here / "end").touch()
-        self.instance.flux("job", "wait-event", "-t", "60s", self.id, "clean")
-        return self.listed("status")
+    from pathlib import Path
 
 
 @pytest.fixture
@@ -75,32 +24,18 @@ def instance(make_instance: Callable[..., Any]) -> Any:
 
 
 @pytest.fixture
-def start(instance: Any, tmp_path: Path) -> Callable[..., Job]:
-    return lambda *options, **env: Job(instance, tmp_path, *options, **env)
+def start(instance: Any, tmp_path: Path) -> Callable[..., MalleableJob]:
+    return lambda *options, **env: MalleableJob(instance, tmp_path, *options, **env)
 
 
-def _other(job: Job, cores: int) -> str:
-    """Submit a job that comes first, and see it run."""
-    words = [
-        "submit",
-        f"-n{cores}",
-        "--urgency=20",
-        "sh",
-        "-c",
-        f"until [ -e {job.here}/go ]; do sleep .02; done",
-    ]
-    other = str(job.instance.flux(*words).stdout.strip())
-    seen = job.instance.flux("job", "wait-event", "-t", "60s", other, "start")
-    assert seen.returncode == 0, seen.stderr
-    return other
-
-
-def test_a_job_shrinks_for_another_and_grows_again(start: Callable[..., Job], tmp_path: Path) -> None:
+def test_a_job_shrinks_for_another_and_grows_again(
+    start: Callable[..., MalleableJob], tmp_path: Path
+) -> None:
     """Its files have the output of workers that came later, too."""
     job = start(f"--output={tmp_path}/out-{{{{taskid}}}}")
     job.wait(lambda: len(job.alive()) == 6, "six workers")
     assert job.task(5) == {**(job.task(5) or {}), "mode": "0o100400", "size": "6", "order": 0, "pmi": True}
-    _other(job, 3)
+    job.give_way(3)
     assert list(job.alive().values()) == job.brokers(0, 0, 1)  # the others have ended
     assert (job.listed("nodelist"), job.listed("ntasks"), job.listed("ncores")) == ("mc-[0-1]", "3", "3")
     (job.here / "go").touch()
@@ -117,10 +52,10 @@ def test_a_job_shrinks_for_another_and_grows_again(start: Callable[..., Job], tm
     }
 
 
-def test_workers_that_die_before_they_join_cost_the_job_nothing(start: Callable[..., Job]) -> None:
+def test_workers_that_die_before_they_join_cost_the_job_nothing(start: Callable[..., MalleableJob]) -> None:
     job = start(MODE="dies")
     job.wait(lambda: len(job.alive()) == 6, "six workers")
-    _other(job, 3)
+    job.give_way(3)
     (job.here / "go").touch()
     (expired,) = job.wait(lambda: job.events("resize-expired"), "the end of the order")
     assert "ended before it was taken on" in expired["context"]["reason"]
@@ -129,28 +64,28 @@ def test_workers_that_die_before_they_join_cost_the_job_nothing(start: Callable[
     assert job.end() == "COMPLETED"
 
 
-def test_how_a_worker_ends_that_is_released_does_not_matter(start: Callable[..., Job]) -> None:
+def test_how_a_worker_ends_that_is_released_does_not_matter(start: Callable[..., MalleableJob]) -> None:
     """Also where the instance hears of its end before its release: nor is the job then timed out."""
     job = start("-o", "exit-timeout=1s", MODE="hasty")
     job.wait(lambda: len(job.alive()) == 6, "six workers")
-    _other(job, 5)
+    job.give_way(5)
     (job.here / "go").touch()
     job.wait(lambda: job.resized(6), "grown to six")
     assert job.end() == "COMPLETED"
 
 
-def test_workers_that_stay_are_killed(start: Callable[..., Job]) -> None:
+def test_workers_that_stay_are_killed(start: Callable[..., MalleableJob]) -> None:
     job = start(MODE="stubborn")
     job.wait(lambda: len(job.alive()) == 6, "six workers")
-    _other(job, 4)
+    job.give_way(4)
     assert list(job.alive()) == [0, 1]
     assert job.end() == "COMPLETED"
 
 
-def test_a_rank_that_is_lost_amid_a_growth_costs_the_job_nothing(start: Callable[..., Job]) -> None:
+def test_a_rank_that_is_lost_amid_a_growth_costs_the_job_nothing(start: Callable[..., MalleableJob]) -> None:
     job = start(MODE="hangs")
     job.wait(lambda: len(job.alive()) == 6, "six workers")
-    _other(job, 4)
+    job.give_way(4)
     (job.here / "go").touch()
     job.wait(lambda: len(job.alive()) == 6, "joining workers")
     for rank in (1, 2):
@@ -160,7 +95,7 @@ def test_a_rank_that_is_lost_amid_a_growth_costs_the_job_nothing(start: Callable
     assert job.end() == "COMPLETED"
 
 
-def test_a_rank_that_is_lost_with_workers_fails_the_job(start: Callable[..., Job]) -> None:
+def test_a_rank_that_is_lost_with_workers_fails_the_job(start: Callable[..., MalleableJob]) -> None:
     job = start()
     job.wait(lambda: len(job.alive()) == 6, "six workers")
     os.kill(job.instance.brokers[2].pid, signal.SIGKILL)
@@ -169,10 +104,10 @@ def test_a_rank_that_is_lost_with_workers_fails_the_job(start: Callable[..., Job
     assert job.end() == "FAILED"
 
 
-def test_a_job_that_is_canceled_amid_a_growth_leaves_nothing(start: Callable[..., Job]) -> None:
+def test_a_job_that_is_canceled_amid_a_growth_leaves_nothing(start: Callable[..., MalleableJob]) -> None:
     job = start(MODE="hangs")
     job.wait(lambda: len(job.alive()) == 6, "six workers")
-    _other(job, 4)
+    job.give_way(4)
     (job.here / "go").touch()
     job.wait(lambda: len(job.alive()) == 6, "joining workers")
     job.instance.flux("cancel", job.id)

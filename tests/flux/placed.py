@@ -28,6 +28,7 @@ CPUS = (
     "$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)"
 )
 SLEEP = ("sleep", "inf")
+_LATER = re.compile("has not registered yet|has another order under way")
 _TASK = re.compile(r"cpu-affinity: task (\d+): cpus: (\S+)")
 
 
@@ -89,6 +90,16 @@ class PlacedInstance:
         self.pods.run("config", "reload")
         self.pods.run("module", "reload", "minicluster-sched")
         assert self.stats()["placement"].partition(":")[0] == more["placement"]
+
+    def resized(self, job: str, workers: int) -> bool:
+        """Have a malleable job get so many workers; false: its program takes no orders yet, or has one."""
+        number = int(self.pods.run("job", "id", "--to=dec", job))
+        asked = {"id": number, "workers": workers, "wait": True}
+        script = f"import flux; flux.Flux().rpc('minicluster-sched.resize', {asked}).get()"
+        self.reaches(job, "start")
+        done = self.pods.ran("python", "-c", script)
+        assert done.returncode == 0 or _LATER.search(done.stderr), done.stderr
+        return done.returncode == 0
 
     def knows_domains(self, count: int) -> None:
         """Wait until as many are known: nodes are asked while jobs are placed already."""

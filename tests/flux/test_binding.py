@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.flux.placed import PlacedInstance
 
+ROOT = Path(__file__).parents[2]
+APP = ROOT / "tests" / "embedded" / "malleable_app.py"
 PLUGIN = """\
 from dataclasses import dataclass
 from queue_policies.placement.plugins import hookimpl
@@ -81,6 +85,31 @@ def test_two_jobs_have_no_cpu_in_common(instance: PlacedInstance) -> None:
     beside = instance.submit(request(1), *SLEEP)
     assert instance.allocation(beside) == {0: (1, 0)}
     assert instance.tasks(request(1)) == [["0", "0", cpus_of(1)]]
+
+
+def test_workers_that_come_have_the_cpu_of_their_core(instance: PlacedInstance, tmp_path: Path) -> None:
+    """Each is a job of its own. Once it has left, its CPU is the next job's, and the others keep theirs."""
+    instance.reconfigure(placement="task-group")
+    spec = request(1, elastic={"min": 1, "max": 2, "malleable": True})
+    program = ("env", f"PYTHONPATH={ROOT}", sys.executable, str(APP), str(tmp_path))
+    job = instance.submit(spec, *program)
+    first, second = cpus_of(0), cpus_of(1)
+    for new in (1, 2):
+        until(lambda: instance.resized(job, 2), "two workers")
+        assert of_tasks(tmp_path) == {0: first, new: second}
+        assert instance.resized(job, 1)
+        assert instance.tasks(request(1)) == [["0", "0", second]]
+        assert of_tasks(tmp_path) == {0: first}
+
+
+def of_tasks(directory: Path) -> dict[int, str]:
+    """The CPUs that the kernel lets the tasks have that run, by their number."""
+    found = {}
+    for file in sorted(directory.glob("task-?")):
+        status = Path(f"/proc/{json.loads(file.read_text())['pid']}/status")
+        if status.exists():
+            found[int(file.name[-1])] = status.read_text().partition("Cpus_allowed_list:")[2].split()[0]
+    return found
 
 
 @pytest.mark.parametrize(

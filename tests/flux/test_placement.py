@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +13,7 @@ from broker_config.formats.constraints import matches
 from broker_config.formats.resource_set import Node
 from minicluster.flux_scheduler.task_shapes import parsed_with_shape
 from queue_policies.nodes.pool import Pool
+from queue_policies.placement.distribution import distribute
 from queue_policies.placement.plugins import load
 from tests.flux.placed import SLEEP, request
 
@@ -80,6 +83,26 @@ def test_tasks_are_numbered_worker_by_worker(instance: PlacedInstance, spec: Any
     workers = [worker for on_rank in divided for worker in on_rank]
     expected = [idset.encode_bits(each.cores) for each in workers for _ in range(each.tasks)]
     assert instance.planned(spec) == dict(enumerate(expected))
+
+
+@pytest.mark.parametrize(("tasks", "workers"), [(4, 1), (16, 3), (16, 16)])
+def test_workers_over_four_brokers(instance: PlacedInstance, tasks: int, workers: int) -> None:
+    """Their shells have the CPUs of R, and PMI's ranks are in the order of Algorithm 2."""
+    instance.reconfigure(placement="task-group", affinity="best-effort")
+    instance.knows_domains(2 * NODES)
+    spec = request(tasks, affinity="dry-run", workers=workers)
+    pool, wanted = pool_of("task-group"), parsed_with_shape(spec).resources
+    job = instance.submit(spec, "sh", "-c", "echo $PMI_RANK $MINICLUSTER_WORKER")
+    shown = instance.pods.ran("job", "attach", job)
+    allocation = instance.allocation(job)
+    assert allocation == pool.place(wanted)
+    shells = dict(re.findall(r"flux-shell\[(\d+)\].* cpu-affinity: cpus: (\S+)", shown.stderr))
+    assert [shells[str(number)] for number in range(len(allocation))] == [
+        idset.encode_bits(allocation[rank][0]) for rank in sorted(allocation)
+    ]
+    seen = sorted(tuple(map(int, line.split())) for line in shown.stdout.splitlines())
+    assert [task for task, _ in seen] == [*range(tasks)]
+    assert [*Counter(worker for _, worker in seen).items()] == [*enumerate(distribute(tasks, workers))]
 
 
 @pytest.mark.parametrize(
