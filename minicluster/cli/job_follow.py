@@ -18,9 +18,10 @@ from minicluster.cli.reporting import PlainReporter, print_notice
 from minicluster.cli.tables import echo
 from minicluster.instance.errors import InstanceError, WaitTimeout
 from minicluster.instance.records import JobState
+from minicluster.instance.task_lines import TaskLines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from minicluster.instance.port import Instance
     from minicluster.instance.records import Job
@@ -115,19 +116,25 @@ def reported(instance: Instance, job: Job) -> Iterator[None]:
 def copy_output(instance: Instance, job: Job, label: bytes = b"") -> None:
     """Copy a job's output to ours until it ends.
 
-    With several tasks each line begins with its task's rank; so it does in a malleable job that may have
-    several, whether it has them now or not.
+    With several tasks each line begins with its task's rank, and comes once it is whole; so it does in a
+    malleable job that may have several, whether it has them now or not.
     """
     elastic = sizes(job)
     is_one = job.ntasks <= 1 and not (elastic["malleable"] and elastic["max"] != 1)
-    streams = {"stdout": sys.stdout.buffer, "stderr": sys.stderr.buffer}
+    open_lines = TaskLines()
+
+    def write(stream: str, task: int, lines: Iterable[bytes]) -> None:
+        target = sys.stdout.buffer if stream == "stdout" else sys.stderr.buffer
+        own = label + (b"" if is_one else b"%d: " % task)
+        target.write(b"".join(own + line for line in lines))
+        target.flush()
+
     with instance.jobs.output(job.id, follow=True) as chunks:
         for chunk in chunks:
-            target = streams.get(chunk.stream, sys.stderr.buffer)
-            own = label + (b"" if is_one else b"%d: " % chunk.task)
-            lines = chunk.data.splitlines(keepends=True) if own else [chunk.data]
-            target.write(b"".join(own + line for line in lines))
-            target.flush()
+            whole = [chunk.data] if is_one and not label else open_lines.feed(chunk)
+            write(chunk.stream, chunk.task, whole)
+    for stream, task, line in open_lines.rest():
+        write(stream, task, [line])
 
 
 def exit_code(job: Job, known: str = "") -> int:

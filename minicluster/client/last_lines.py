@@ -6,6 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from broker_config.formats.printable import printable
+from minicluster.instance.task_lines import TaskLines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,19 +23,18 @@ MAX_BYTES = 8 << 20
 def last_lines(chunks: Iterable[OutputChunk], *, label: bool) -> tuple[str, ...]:
     """Return the last lines of output; with `label` each has its task's rank in front, as `0: `."""
     found: deque[str] = deque(maxlen=LINES)
-    open_lines: dict[int, bytes] = {}
+    lines = TaskLines()
     size = 0
     for chunk in chunks:
         size += len(chunk.data)
         if size > MAX_BYTES:
             return ()
-        *lines, open_lines[chunk.task] = (open_lines.get(chunk.task, b"") + chunk.data).split(b"\n")
-        found.extend(_shown(line, chunk.task, label) for line in lines)
-    found.extend(_shown(line, task, label) for task, line in open_lines.items() if line)
+        found.extend(_shown(line, chunk.task, label) for line in lines.feed(chunk))
+    found.extend(_shown(line, task, label) for _, task, line in lines.rest())
     return tuple(found)
 
 
 def _shown(line: bytes, task: int, label: bool) -> str:
-    text = line.rstrip(b"\r").decode(errors="replace")
+    text = line.rstrip(b"\r\n").decode(errors="replace")
     cut = f"{text[:LINE_LENGTH]} …" if len(text) > LINE_LENGTH else text
     return printable(f"{task}: {cut}" if label else cut)

@@ -40,6 +40,8 @@ class Jobs:
         self.released = threading.Event()
         self.released.set()
         self.broken: set[int] = set()
+        self.chunks: list[OutputChunk] = []
+        """What is written in place of a line."""
 
     def get(self, jobid: int) -> Job:
         """Return one, which is pending until all are released."""
@@ -60,7 +62,7 @@ class Jobs:
             raise InstanceGone("the broker ended")
         assert follow
         self.released.wait(SECONDS)
-        yield iter([OutputChunk(jobid, 0, jobid % 3, "stdout", b"line\n")])
+        yield iter(self.chunks or [OutputChunk(jobid, 0, jobid % 3, "stdout", b"line\n")])
 
 
 @pytest.fixture
@@ -117,6 +119,23 @@ def test_lines_have_their_task_where_there_may_be_several(
     job = Job(1, JobState.RUN, ntasks=tasks, annotations=annotations)
     job_follow.copy_output(_instance(jobs), job)
     assert capfdbinary.readouterr().out.decode() == line
+
+
+@pytest.mark.parametrize(
+    ("tasks", "shown"),
+    [
+        pytest.param(1, "abcd\nxef\n y", id="one task, as it comes"),
+        pytest.param(2, "1: cd\n0: abef\n1: x y", id="two tasks"),
+    ],
+)
+def test_a_line_that_comes_in_parts_is_labelled_once(
+    jobs: Jobs, capfdbinary: Any, tasks: int, shown: str
+) -> None:
+    """Parts of lines of several tasks come mixed; the last one may have no end."""
+    written = [(0, b"ab"), (1, b"cd\nx"), (0, b"ef\n"), (1, b" y")]
+    jobs.chunks = [OutputChunk(1, 0, task, "stdout", data) for task, data in written]
+    job_follow.copy_output(_instance(jobs), Job(1, JobState.RUN, ntasks=tasks))
+    assert capfdbinary.readouterr().out.decode() == shown
 
 
 def test_all_are_waited_for(jobs: Jobs) -> None:
