@@ -161,6 +161,10 @@ FORBIDDEN: list[tuple[str, dict[str, Any], str]] = [
         "spec.pod.serviceAccountName: here MiniClusters may have none, or default or hpc",
     ),
 ]
+SEVERAL = {
+    "containers": container(**HOST_PATH, **SYS_ADMIN),
+    "pod": {"hostPID": True, "serviceAccountName": "admin"},
+}
 ALLOWED: list[dict[str, Any]] = [
     {},
     {"containers": container(volumes={"data": {"claimName": "data", "path": "/data"}})},
@@ -176,6 +180,7 @@ def test_what_the_policy_refuses(helm: Path, api: Api, namespace: str) -> None:
     with enforced(helm, api, namespace):
         answers = {name: (words, refused(api, namespace, **spec)) for name, spec, words in FORBIDDEN}
         allowed = [refused(api, namespace, **spec) for spec in ALLOWED]
+        several = refused(api, namespace, **SEVERAL)
         # What was stored before can be scaled and let go; the operator's own patches are of finalizers.
         api.merge(where, {"metadata": {"finalizers": ["example.org/held"]}})
         api.merge(f"{where}/scale", {"spec": {"replicas": 1}})
@@ -184,4 +189,10 @@ def test_what_the_policy_refuses(helm: Path, api: Api, namespace: str) -> None:
         api.delete(where)
     assert {name: answer for name, (words, answer) in answers.items() if words not in answer} == {}
     assert allowed == [""] * len(ALLOWED)
+    assert [each.split(":")[0] for each in several.partition("denied request: ")[2].split(" | ")] == [
+        "hostPath",
+        "securityContext.capabilities.add",
+        "spec.pod",
+        "spec.pod.serviceAccountName",
+    ]
     assert "may not share the node's namespaces" in changed
