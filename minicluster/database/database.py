@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from minicluster.database import address, backup, blocking, postgresql, sqlite, versions
 from minicluster.database.channels import CHANGED, Channels
-from minicluster.database.engines import in_use, rows, transaction, translate_errors
+from minicluster.database.engines import rows, transaction, translate_errors
 from minicluster.database.errors import DatabaseAway
 from minicluster.database.group_commit import GroupCommit
 from minicluster.database.listener import ChannelListener
@@ -41,7 +41,6 @@ class Database:
         self._address = url
         self._engines = engines
         self._channels = Channels()
-        self._turn = asyncio.Lock()
         self._group: GroupCommit | None = None
         server = url.engine == address.POSTGRESQL
         self._listener = ChannelListener(url, schema.name, self._channels) if server else None
@@ -52,9 +51,7 @@ class Database:
                 translate_errors(each, self.url, writes=False)
         if engines.blocking_writer is not None:
             translate_errors(engines.blocking_writer, self.url, writes=True)
-            self._group = GroupCommit(
-                engines.blocking_writer, self.url, self._turn, engines.lock_timeout, self._channels
-            )
+            self._group = GroupCommit(engines.blocking_writer, self.url, engines.lock_timeout, self._channels)
 
     @contextlib.asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
@@ -97,8 +94,9 @@ class Database:
         inside is the database alone, and another `write()` never. Raises DatabaseAway after LOCK_TIMEOUT.
         """
         changed: set[str] = set()
+        alone = contextlib.nullcontext() if self._group is None else self._group.alone()
         try:
-            async with self._alone(), transaction(self._engines.writer, self.url) as connection:
+            async with alone, transaction(self._engines.writer, self.url) as connection:
                 connection.info[CHANGED] = changed
                 yield connection
         except asyncio.CancelledError:  # perhaps just after it was committed
@@ -117,22 +115,6 @@ class Database:
             return await self._group.run(work)
         async with self.write() as connection:
             return await work(connection)
-
-    @contextlib.asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
-        """Let nobody else of this process write, for the block. Raises DatabaseAway."""
-        if self._group is None:
-            yield
-            return
-        try:
-            async with asyncio.timeout(self._engines.lock_timeout):
-                await self._turn.acquire()
-        except TimeoutError:
-            raise in_use(self.url) from None
-        try:
-            yield
-        finally:
-            self._turn.release()
 
     async def notify(self, connection: AsyncConnection, channel: str) -> None:
         """Announce a change within its transaction: who waits for it wakes once that is committed."""

@@ -10,13 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from minicluster.database.blocking import TransactionPart, transaction
 from minicluster.database.engines import in_use
+from minicluster.database.errors import DatabaseAway
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from sqlalchemy import Engine
 
     from minicluster.database.blocking import TransactionWork
@@ -48,12 +51,10 @@ class _Waiting:
 class GroupCommit:
     """Commits for all of this process; while it does, others gather for the next time."""
 
-    def __init__(
-        self, engine: Engine, database: str, turn: asyncio.Lock, lock_timeout: float, channels: Channels
-    ) -> None:
+    def __init__(self, engine: Engine, database: str, lock_timeout: float, channels: Channels) -> None:
         self._engine = engine
         self._database = database
-        self._turn = turn
+        self._turn = asyncio.Lock()
         self._lock_timeout = lock_timeout
         self._channels = channels
         self._thread = ThreadPoolExecutor(1, "database")
@@ -69,7 +70,7 @@ class GroupCommit:
         """
         if self._is_closed:
             raise RuntimeError(f"the database {self._database} is closed")
-        mine = _Waiting(work, asyncio.get_running_loop().time() + self._lock_timeout)
+        mine = _Waiting(work, self._deadline())
         self._waiting.append(mine)
         if self._task is None:
             self._task = asyncio.create_task(self._commit_all())
@@ -84,12 +85,28 @@ class GroupCommit:
             mine.end.exception()  # whether it was committed is all that is left of it
             raise
 
+    @asynccontextmanager
+    async def alone(self, deadline: float | None = None) -> AsyncIterator[None]:
+        """Let nobody else of this process write, for the block. Raises DatabaseAway at `deadline`."""
+        try:
+            async with asyncio.timeout_at(deadline or self._deadline()):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise in_use(self._database) from None
+        try:
+            yield
+        finally:
+            self._turn.release()
+
     async def close(self) -> None:
         """Commit what waits, and take no more."""
         self._is_closed = True
         if self._task is not None:
             await asyncio.wait([self._task])
         self._thread.shutdown(wait=False)
+
+    def _deadline(self) -> float:
+        return asyncio.get_running_loop().time() + self._lock_timeout
 
     async def _commit_all(self) -> None:
         try:
@@ -103,18 +120,13 @@ class GroupCommit:
     async def _commit_some(self) -> None:
         """Commit the functions that wait, once this process writes nothing else."""
         try:
-            async with asyncio.timeout_at(self._waiting[0].deadline):
-                await self._turn.acquire()
-        except TimeoutError:
+            async with self.alone(self._waiting[0].deadline):
+                count = min(len(self._waiting), MAX_TOGETHER)
+                await self._commit([self._waiting.popleft() for _ in range(count)])
+        except DatabaseAway:
             now = asyncio.get_running_loop().time()
             while self._waiting and self._waiting[0].deadline <= now:
                 self._waiting.popleft().finish(in_use(self._database))
-            return
-        try:
-            count = min(len(self._waiting), MAX_TOGETHER)
-            await self._commit([self._waiting.popleft() for _ in range(count)])
-        finally:
-            self._turn.release()
 
     async def _commit(self, together: list[_Waiting]) -> None:
         works = [each.work for each in together]
