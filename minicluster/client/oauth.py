@@ -1,4 +1,4 @@
-"""OAuth's grants: a device's code (RFC 8628), a password, a refresh token (RFC 6749); their end."""
+"""OAuth's grants: a device's code (RFC 8628), a password, a refresh token (RFC 6749), a link; their end."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 CLIENT = "minicluster"
 """The id of this program: it has no secret."""
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+LINK_GRANT = "urn:flux-framework.org:grant-type:login-link"
 MIN_INTERVAL = 1.0
 """Seconds between two requests at least, whatever the service asks for."""
 SLOWER = 5.0
@@ -101,11 +102,19 @@ def refreshed(connection: ServiceConnection, login: Login) -> Login:
 
 def by_password(connection: ServiceConnection, name: str, password: str, scope: str = "") -> Login:
     """Log in by a name and a password. Raises LoginFailed."""
-    form = {"client_id": CLIENT, "grant_type": "password", "username": name, "password": password}
+    form = {"grant_type": "password", "username": name, "password": password}
+    return _granted(connection, {**form, **({"scope": scope} if scope else {})})
+
+
+def by_link(connection: ServiceConnection, token: str) -> Login:
+    """Log in by the token of a link, which is used up by that. Raises LoginFailed."""
+    return _granted(connection, {"grant_type": LINK_GRANT, "token": token})
+
+
+def _granted(connection: ServiceConnection, form: Mapping[str, str]) -> Login:
+    """Return what a grant gives that is asked for once."""
     try:
-        found = connection.call(
-            Call("POST", "/v2/oauth/token", form={**form, **({"scope": scope} if scope else {})})
-        )
+        found = connection.call(Call("POST", "/v2/oauth/token", form={"client_id": CLIENT, **form}))
     except ServiceRefused as error:
         raise LoginFailed(error.detail, error.type) from error
     return _login(connection, found)

@@ -101,30 +101,46 @@ async def login_link(identities: Identities, user: UserRecord) -> str:
 
 async def redeem(identities: Identities, token: str, caller: Caller) -> WebSession | None:
     """Return a session for the token of a link; None if it was used, has expired or is unknown."""
-    found: WebSession | str = ""
-    if token_format.kind_of(token) is TokenKind.LINK:
-        found = await _redeemed(identities, token, caller)
-    if isinstance(found, WebSession):
-        return found
-    await identities.refusals.note(RefusedLogin("link", "used, expired or unknown", caller.address, found))
+    async with identities.database.write() as connection:
+        found = await _used(identities, connection, token, caller)
+        if isinstance(found, UserRecord):
+            return await _opened(identities, connection, found, caller)
+    await _note_refusal(identities, found, caller)
     return None
 
 
-async def _redeemed(identities: Identities, token: str, caller: Caller) -> WebSession | str:
-    """Return a session, or the id of the user whose link it was."""
+async def user_of_link(identities: Identities, token: str, caller: Caller) -> UserRecord | None:
+    """Return who logs in by a link, which is used up then; None as `redeem` does."""
     async with identities.database.write() as connection:
-        link = await sessions.by_digest(connection, SessionKind.LINK, token_format.digest(token))
-        now = identities.now()
-        if link is None:
-            return ""
-        if now >= link.expires or not await sessions.use(connection, link.id, caller.fingerprint, now):
-            return link.user
-        user = await users.by_id(connection, link.user)
-        if user is None or user.state is not UserState.ACTIVE:
-            return link.user
-        entry = AuditEntry(user.id, link.id, caller.address, "login", f"user:{user.id}", detail="by link")
-        await audit.record(connection, entry, now)
-        return await _opened(identities, connection, user, caller)
+        found = await _used(identities, connection, token, caller)
+    if isinstance(found, UserRecord):
+        return found
+    await _note_refusal(identities, found, caller)
+    return None
+
+
+async def _used(
+    identities: Identities, connection: AsyncConnection, token: str, caller: Caller
+) -> UserRecord | str:
+    """Use a link up, and return who logs in by it; else the id of whose it was, or nothing."""
+    if token_format.kind_of(token) is not TokenKind.LINK:
+        return ""
+    link = await sessions.by_digest(connection, SessionKind.LINK, token_format.digest(token))
+    now = identities.now()
+    if link is None:
+        return ""
+    if now >= link.expires or not await sessions.use(connection, link.id, caller.fingerprint, now):
+        return link.user
+    user = await users.by_id(connection, link.user)
+    if user is None or user.state is not UserState.ACTIVE:
+        return link.user
+    entry = AuditEntry(user.id, link.id, caller.address, "login", f"user:{user.id}", detail="by link")
+    await audit.record(connection, entry, now)
+    return user
+
+
+async def _note_refusal(identities: Identities, user: str, caller: Caller) -> None:
+    await identities.refusals.note(RefusedLogin("link", "used, expired or unknown", caller.address, user))
 
 
 async def first_admin_link(identities: Identities) -> str | None:

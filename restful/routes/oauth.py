@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from restful import audit
 from restful.audit import AuditEntry
-from restful.identity import devices, logins, personal_tokens, token_answers, token_format
+from restful.identity import devices, logins, personal_tokens, token_answers, token_format, web_sessions
 from restful.identity.caller import Caller
 from restful.identity.identities import Identities
 from restful.identity.refused_logins import RefusedLogin
@@ -28,6 +28,7 @@ router = APIRouter(tags=["oauth"])
 Anonymous = [Depends(anonymous)]
 
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+LINK_GRANT = "urn:flux-framework.org:grant-type:login-link"
 PUBLIC_CLIENT = "minicluster"
 """The id of a client that states none: programs of users have no secret, so an id proves nothing."""
 MAX_PARAMETER = 5000
@@ -107,7 +108,7 @@ _KEYS: dict[int | str, dict[str, Any]] = {
     "/v2/oauth/token", openapi_extra=_FORM, responses=_answers(TokenAnswerView), dependencies=Anonymous
 )
 async def token(request: Request, identities: IdentitiesHere) -> Response:
-    """Return an access token for a password, a client's secret, a refresh token or a device's code."""
+    """Return an access token for a password, a secret, a refresh token, a device's code or a link."""
     try:
         form = await _form(request)
         grant = _GRANTS.get(_needed(form, "grant_type"), _unsupported)
@@ -190,6 +191,15 @@ async def _by_password(identities: Identities, form: Mapping[str, str], caller: 
     return await token_answers.after_login(identities, user, scopes, caller)
 
 
+async def _by_link(identities: Identities, form: Mapping[str, str], caller: Caller) -> TokenAnswer:
+    """Log in by a link as a browser does: without one the first admin has no other way."""
+    user = await web_sessions.user_of_link(identities, _needed(form, "token"), caller)
+    if user is None:
+        raise OAuthError("invalid_grant", "the link was used before, has expired, or is not whole")
+    scopes = token_answers.requested(form.get("scope"), user)
+    return await token_answers.after_login(identities, user, scopes, caller)
+
+
 async def _by_refresh_token(identities: Identities, form: Mapping[str, str], caller: Caller) -> TokenAnswer:
     value = _needed(form, "refresh_token")
     return await token_answers.refreshed(identities, value, form.get("scope"), caller)
@@ -241,6 +251,7 @@ _GRANTS: dict[str, _Grant] = {
     "client_credentials": _by_client_secret,
     "refresh_token": _by_refresh_token,
     DEVICE_GRANT: _by_device_code,
+    LINK_GRANT: _by_link,
 }
 
 

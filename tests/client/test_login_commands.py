@@ -62,6 +62,58 @@ def test_a_login_by_a_token(call: Call, service: Service) -> None:
     assert service.requests[0].headers["authorization"] == "Bearer mcp_mine"
 
 
+TOKENS = {"access_token": "a.b.c", "refresh_token": "mcr_x", "expires_in": 600}
+GRANTS = {
+    "a link": (
+        ("--link-stdin",),
+        "{url}/login/link?token=mcl_x\n",
+        {"grant_type": oauth.LINK_GRANT, "token": "mcl_x"},
+    ),
+    "a password": (
+        ("--server", "{url}", "--user", "alice", "--scope", "jobs:read"),
+        "a long password\n",
+        {"grant_type": "password", "username": "alice", "password": "a long password", "scope": "jobs:read"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "given", "form"), GRANTS.values(), ids=GRANTS)
+def test_a_login_without_a_browser(
+    call: Call, service: Service, words: tuple[str, ...], given: str, form: dict[str, str]
+) -> None:
+    asked: list[dict[str, str]] = []
+
+    def grant(request: Request) -> Answer:
+        asked.append(dict(request.form))
+        return 200, TOKENS
+
+    service.routes["POST", "/v2/oauth/token"] = grant
+    done = call(
+        "login", *(each.format(url=service.url) for each in words), stdin=given.format(url=service.url)
+    )
+    assert done == (0, f"logged in to {service.url} as alice (user)\n", "")
+    assert asked == [{"client_id": "minicluster", **form}]
+    stored = LoginFile().get(service.url)
+    assert stored is not None
+    assert (stored.token, stored.refresh_token) == ("a.b.c", "mcr_x")
+
+
+def test_a_link_that_was_used_is_refused_by_the_servers_words(call: Call, service: Service) -> None:
+    words = "the link was used before, has expired, or is not whole"
+    refusal = {"error": "invalid_grant", "error_description": words}
+    service.routes["POST", "/v2/oauth/token"] = lambda _: (400, refusal)
+    code, out, err = call("login", "--link-stdin", stdin=f"{service.url}/login/link?token=mcl_x")
+    assert (code, out, words in err, LoginFile().servers()) == (1, "", True, []), err
+
+
+def test_a_link_of_another_server_goes_nowhere(call: Call, service: Service) -> None:
+    """Such as where MINICLUSTER_SERVER is set."""
+    link = "https://other.example/login/link?token=mcl_x"
+    code, _, err = call("login", "--server", service.url, "--link-stdin", stdin=link)
+    assert (code, "the link is of https://other.example, and good there alone" in err) == (2, True), err
+    assert not service.requests
+
+
 def test_a_token_that_is_not_good_is_not_stored(call: Call, service: Service) -> None:
     service.fault("GET", (401, problem("unauthenticated", "The token is unknown or revoked.")))
     code, out, err = call("login", "--server", service.url, "--token-stdin", stdin="mcp_other")
@@ -76,6 +128,10 @@ def test_a_token_that_is_not_good_is_not_stored(call: Call, service: Service) ->
         (("login", "--server", "http://mc.example.org"), "a token would be sent in the clear"),
         (("login", "--server", "https://mc", "--token-stdin"), "standard input is empty"),
         (("login", "--server", "https://mc", "--token-stdin", "--scope", "x"), "only without --token-stdin"),
+        (("login", "--link-stdin"), "has no link; one is an address that ends with /login/link?token=…"),
+        (("login", "--server", "https://mc", "--user", "alice"), "standard input is empty"),
+        (("login", "--link-stdin", "--scope", "x"), "only without --link-stdin"),
+        (("login", "--link-stdin", "--token-stdin"), "is one way to log in: give one"),
         (("logout",), "is needed: you are not logged in to any"),
         (("tokens", "list"), "is needed: you are not logged in to any"),
         (("tokens", "list", "--server", "https://mc"), "you are not logged in to https://mc"),

@@ -72,11 +72,6 @@ MALLEABLE = (
     "needs a queue policy that resizes;"
     " tests/local/test_malleable_applications.py submits programs with these attributes"
 )
-LOGGED_IN = (
-    "needs a login, the first of which is in a browser;"
-    " tests/restful/browser/test_job_pages.py logs in there, and tests/client/test_quota_commands.py and"
-    " tests/restful/routes/test_oauth.py do the like"
-)
 CLOUD = (
     "needs an account at a cloud; tests/burst/providers/eks/test_documentation.py and"
     " tests/burst/providers/google/test_documentation.py compare what the page has with the provider's,"
@@ -90,9 +85,6 @@ RESEARCH_KUBECONFIG = (
 )
 LONG = "takes minutes; its options are compared with the script's"
 NOT_TYPED = {
-    ("docs/rest.md", "echo 'a long password of alice' > alice.txt"): LOGGED_IN,
-    ("docs/rest.md", 'login="grant_type=password&username=alice"'): LOGGED_IN,
-    ("docs/rest.md", "minicluster quotas show"): LOGGED_IN,
     ("README.md", "make demo"): BUILDS,
     ("README.md", "make test"): SUITE,
     ("docs/installation.md", "python3 -m venv .venv"): BUILDS,
