@@ -12,8 +12,8 @@
 #                are cut between two clusters; on real Flux too if it is on PATH
 # make prove-clouds   what bursts to clouds promise, and those that cannot join, with figures: every fault and 1,000
 #                random lives over each rehearsed cloud, isolated bursts, and what is sold there and really boots
-# make prove-placement   the paper on granularity, reproduced with a hundred seeds, and what placements promise, with
-#                figures
+# make prove-placement   how programs on two cores disturb each other, which needs a quiet machine, the paper on
+#                granularity, reproduced with a hundred seeds, and what placements promise, with figures
 # make prove-cosched   the learner's bound on 10,000 sequences of losses, and the co-scheduler's figures with all gates,
 #                ablations and the fit
 # make cluster   a real Kubernetes control plane on this machine, in the background; FAKE_NODES=3: with nodes
@@ -110,8 +110,8 @@ prove-clouds: $(VENV)/.ready
 	@code=0; for proof in $(CLOUD_PROOFS) $(ISOLATED_PROOFS); do $(BIN)/python -m tests.burst.proofs.$$proof || code=1; done; \
 		$(PYTEST) -s -v --prove-bursts $(CLOUD_BOOTS) || code=1; exit $$code
 
-# Each prints figures, and ends with 1 where a gate is missed.
-PLACEMENT_PROOFS := benchmarks/reproduce_granularity.py benchmarks/placements.py
+# Each prints figures, and ends with 1 where a gate is missed. The first one measures, and needs a quiet machine.
+PLACEMENT_PROOFS := benchmarks/interference.py benchmarks/reproduce_granularity.py benchmarks/placements.py
 prove-placement: $(VENV)/.ready
 	@code=0; for proof in $(PLACEMENT_PROOFS); do echo "== $$proof"; $(BIN)/python $$proof || code=1; done; \
 		$(PYTEST) -s -v --prove-placement tests/kubernetes/pods/test_exclusive_cores.py || code=1; exit $$code
