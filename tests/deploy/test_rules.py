@@ -32,6 +32,7 @@ EXPECTED = {
     "policy/poddisruptionbudgets": APPLIED,
     "autoscaling/horizontalpodautoscalers": APPLIED | {"delete"},
     "/events": {"list", "create"},
+    "events.k8s.io/events": {"create"},  # of an operator of 0.1.0 that is being replaced
 }
 
 

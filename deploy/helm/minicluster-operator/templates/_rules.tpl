@@ -57,6 +57,10 @@ audit log.
 - apiGroups: [""]
   resources: [events]
   verbs: [list, create]
+# An operator of 0.1.0 creates them there, and runs on under these rules until an upgrade has replaced it.
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create]
 {{- end -}}
 
 {{- /* What the metrics adapter follows in each namespace: whose metrics there are, and where the leads are. */ -}}
