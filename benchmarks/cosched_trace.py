@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import published_cosched
 
 from queue_policies.cosched import forest, learner, trees
-from queue_policies.cosched.happiness import happiness, slowdown, slowed
+from queue_policies.cosched.happiness import happiness, slowdown
+from queue_policies.degradation import slowed
 from queue_policies.simulator.workloads import workflows
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def drawn(stream: Random, model: QuotaContention) -> JudgedCase:
         "parallel": 1.0,
         "elapsed": elapsed / limit,
         "happiness": happy,
+        "slowdown": 0.0,
+        "guest-slowdown": 0.0,
         "guest-cpu": other.cpu,
         "guest-memory": other.memory,
     }
@@ -65,10 +68,12 @@ def _job(stream: Random) -> tuple[str, int]:
     return kind, stream.choice(workflows.WORKFLOWS[kind].sizes)
 
 
-def regrets(model: QuotaContention, seeds: int = SEEDS, cases: int = CASES) -> tuple[float, float]:
+def regrets(
+    model: QuotaContention, seeds: Sequence[int] = range(SEEDS), cases: int = CASES
+) -> tuple[float, float]:
     """The mean regret of ours and of the published update, over so many traces."""
     found = []
-    for seed in range(seeds):
+    for seed in seeds:
         stream = Random(f"trace/{seed}")
         trace = [drawn(stream, model) for _ in range(cases)]
         best = min(_lost(expert, trace) for expert in forest.EXPERTS)

@@ -18,6 +18,9 @@ class Usage(NamedTuple):
     """How many of its cores were busy: one where its program runs alone on one of them. 0: unknown."""
     since: float = 0.0
     """When it was begun to measure. No earlier than the last change of its quota or of its neighbours."""
+    slowdown: float = 0.0
+    """How much slower its program was as a host than its quota explains, by earlier runs or by this one: 1 is
+    twice as slow. 0: not at all, or unknown."""
 
 
 class SharingConsent(enum.Enum):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 from queue_policies.cosched.options import CoschedOptions
 from queue_policies.cosched.pairing import Pairing
 from queue_policies.cosched.shared_queue import with_guests
+from queue_policies.cosched.taking_back import taken_back
 from queue_policies.easy import Easy, easy_pass
 from queue_policies.records import Action, Remember, Reserve, State, WakeAt
 from queue_policies.walk import start_actions
@@ -37,8 +38,8 @@ class Cosched(CoschedOptions):
     needs_sharing: ClassVar[bool] = True
 
     def decide(self, state: State, now: float) -> Sequence[Action]:
-        """Start as EASY does; learn from those who parted; then draw for each host that could have a
-        guest."""
+        """Start as EASY does; learn from those who parted; take cores back from guests of hosts that
+        suffer; then draw for each host that could have a guest."""
         if state.sharing is None:
             return Easy().decide(state, now)
         view = state._replace(running=with_guests(state.running))
@@ -48,6 +49,7 @@ class Cosched(CoschedOptions):
             actions.append(Reserve(schedule.head.id, schedule.shadow))
         pairing = Pairing(self, view, now)
         pairing.learn()
+        actions += taken_back(state, self.grid)
         actions += pairing.pair(schedule)
         wake = pairing.wake()
         if wake < math.inf:

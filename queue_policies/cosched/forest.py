@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from queue_policies import degradation
 from queue_policies.cosched.trees import Branch, Expert, Tree
 
 if TYPE_CHECKING:
@@ -17,18 +18,24 @@ HALF: Tree = (0.05, 0.45, 0.5, 0.0)
 MUCH: Tree = (0.1, 0.0, 0.2, 0.7)
 
 
+def _spared(tree: Tree) -> Branch:
+    """Return a tree by which programs that guests slow down much neither have guests nor are such."""
+    of_guest = _below("guest-slowdown", degradation.MUCH, tree, NONE)
+    return _below("slowdown", degradation.MUCH, of_guest, NONE)
+
+
 def _below(feature: str, value: float, then: Tree, otherwise: Tree) -> Branch:
     return Branch(feature, value, then, otherwise)
 
 
 EXPERTS = (
-    Expert("idle cores", _below("cpu", 0.6, LEAST, NONE)),
-    Expert("many idle cores", _below("cpu", 0.35, LEAST, _below("cpu", 0.5, HALF, NONE))),
-    Expert("unlike", _below("cpu", 0.6, _below("guest-cpu", 0.6, NONE, LEAST), NONE)),
-    Expert("memory", _below("memory", 0.2, LEAST, NONE)),
-    Expert("in time", _below("happiness", 1.2, NONE, _below("cpu", 0.7, LEAST, NONE))),
-    Expert("stage", _below("parallel", 0.5, MUCH, _below("cpu", 0.6, LEAST, NONE))),
-    Expert("early", _below("elapsed", 0.6, _below("cpu", 0.8, LEAST, NONE), NONE)),
+    Expert("idle cores", _spared(_below("cpu", 0.6, LEAST, NONE))),
+    Expert("many idle cores", _spared(_below("cpu", 0.35, LEAST, _below("cpu", 0.5, HALF, NONE)))),
+    Expert("unlike", _spared(_below("cpu", 0.6, _below("guest-cpu", 0.6, NONE, LEAST), NONE))),
+    Expert("memory", _spared(_below("memory", 0.2, LEAST, NONE))),
+    Expert("in time", _spared(_below("happiness", 1.2, NONE, _below("cpu", 0.7, LEAST, NONE)))),
+    Expert("stage", _spared(_below("parallel", 0.5, MUCH, _below("cpu", 0.6, LEAST, NONE)))),
+    Expert("early", _spared(_below("elapsed", 0.6, _below("cpu", 0.8, LEAST, NONE), NONE))),
     Expert("bold", MUCH),
 )
 """Some are good for some programs only: which, is learned."""

@@ -19,11 +19,6 @@ def happiness(ahead: float, elapsed: float, left: float | None) -> float | None:
     return math.inf if left <= 0 else max(0.0, ahead) * (1 - left) / elapsed / left
 
 
-def slowed(cpu: float, quota: float) -> float:
-    """Return the speed of a job that uses the fraction `cpu` of its cores, where it may use only `quota`."""
-    return min(1.0, quota / cpu) if cpu > 0 else 1.0
-
-
 def slowdown(seconds: float, alone: float) -> float:
     """Return a loss from 0 to 1: the slowdown over 50 %, as the loss of the paper counts a limit passed."""
     return min(1.0, max(0.0, (seconds / alone - 1) / 0.5)) if alone > 0 else 1.0

@@ -26,6 +26,8 @@ class PossibleHost(NamedTuple):
     rate: float
     """The fraction of its work that it does in a second, alone."""
     left: float
+    slowdown: float
+    """How much slower guests made its program than quotas explain."""
 
 
 class Hosts:
@@ -53,7 +55,8 @@ class Hosts:
         rate = None if left is None else self._rate(job, left)
         if left is None or happy is None or not rate:
             return None
-        return PossibleHost(job, max(_LEAST_CPU, usage.cpu), happy, rate, left)
+        slowdown = usage.slowdown if 0 <= usage.slowdown < math.inf else 0.0
+        return PossibleHost(job, max(_LEAST_CPU, usage.cpu), happy, rate, left, slowdown)
 
     def _rate(self, job: RunningJob, left: float) -> float:
         """Return the fraction of its work that a job does in a second, alone; 0: not known."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from queue_policies.core_sharing import agreed, whole
 from queue_policies.cosched import book, learner
 from queue_policies.cosched.case import ABSTAINED, Case, Ends
-from queue_policies.cosched.happiness import slowed
 from queue_policies.cosched.hosts import Hosts, PossibleHost
 from queue_policies.cosched.shared_queue import HeadRoom
+from queue_policies.degradation import MUCH, slowed
 from queue_policies.records import Action, CpuQuota, Start
 
 if TYPE_CHECKING:
@@ -148,7 +148,8 @@ class Pairing:
     def _may(self, host: PossibleHost, action: float, cores: int, need: float) -> bool:
         if self._sharing is not None and self._sharing.whole_cores and not whole(action * cores):
             return False
-        if host.happiness * slowed(host.cpu, 1 - action) < self._policy.guard:
+        beside = 1 + host.slowdown if host.slowdown >= MUCH else 1.0
+        if host.happiness * slowed(host.cpu, 1 - action) / beside < self._policy.guard:
             return False
         return action * cores >= need - _EPSILON
 
@@ -191,7 +192,8 @@ class Pairing:
         """Return what the experts' trees may ask for."""
         job, usage = host.job, host.job.usage
         limit = job.end - job.started
-        found = {"cpu": host.cpu, "happiness": host.happiness}
+        found = {"cpu": host.cpu, "happiness": host.happiness, "slowdown": host.slowdown}
+        found["guest-slowdown"] = 0.0 if guest.usage is None else guest.usage.slowdown
         found["elapsed"] = (self._now - job.started) / limit if limit < math.inf else 0.0
         if usage is not None:
             found["memory"] = usage.memory

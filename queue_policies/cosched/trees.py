@@ -33,8 +33,10 @@ FEATURES = {
     "parallel": "the fraction of the host's cores that are busy: low while its program runs on one of them",
     "elapsed": "the fraction of the host's time limit that is over",
     "happiness": "how far the host is from its time limit; at least 1: it will end in time",
+    "slowdown": "how much slower guests made the host's program than quotas explain; 0: not, or unknown",
     "guest-cpu": "the fraction of its cores' time that the guest used in earlier runs",
     "guest-memory": "the fraction of its cores' memory that the guest used in earlier runs",
+    "guest-slowdown": "how much slower guests made the guest's program as it was a host; 0: as above",
 }
 """What a tree may ask for."""
 _SUM = 1e-6  # by so much the probabilities of a leaf may miss 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from queue_policies import degradation
 from queue_policies.records import Change, Happened
 from queue_policies.sharing import CoreSharing, JobEnd
 from queue_policies.simulator.calendar import Calendar, Kind
@@ -38,6 +39,7 @@ class CoreSets:
         self._calendar = calendar
         self._seed = seed
         self._usage: dict[str, Usage] = {}  # by kind, from jobs that ran alone
+        self._slowdowns: dict[str, float] = {}  # by kind, from jobs that had guests
 
     @property
     def busy(self) -> bool:
@@ -61,6 +63,8 @@ class CoreSets:
         running[host] = running[host]._replace(guests=(*running[host].guests, job))
         run = machine.runs[job]
         run.quotas.append(QuotaChange(now, fraction, host))
+        if self.model is not None and self.model.reports_degraded:
+            self._calendar.add(now + self.model.interval, Kind.MEASURES, host, machine.runs[host].version)
 
     def limit(self, job: int, fraction: float, now: float) -> None:
         """Set a job's quota."""
@@ -98,18 +102,54 @@ class CoreSets:
         self.begun(guest, now)
 
     def measure(self, run: JobRun, now: float) -> Change | None:
-        """Measure a job that is alone, and note it for those of its kind that wait."""
-        job = run.job.id
+        """Measure a job that is alone, and note it for those of its kind; or whether guests slow it down."""
+        job, kind = run.job.id, run.job.kind
         record = self._machine.running[job]
         if self.model is None or record.guests or run.quota < 1:
-            return None
+            return self._beside_guests(run)
         usage = self.model.measured(run.job, run.size, now - self.model.interval, self._seed)
+        usage = usage._replace(slowdown=self._slowdowns.get(kind, 0.0))
         self._machine.running[job] = record._replace(usage=usage)
-        if run.job.kind not in self._usage:
-            self._usage[run.job.kind] = usage
-            for queued in [each for each in self._queue if self._kinds[each.id] == run.job.kind]:
-                self._queue.add(self._queue.remove(queued.id)._replace(usage=usage))
+        if kind not in self._usage:
+            self._usage[kind] = usage
+            self._note(kind)
         return Change(Happened.MEASURED, job)
+
+    def _beside_guests(self, run: JobRun) -> Change | None:
+        """Find out whether a host does less than its quota explains."""
+        record = self._machine.running[run.job.id]
+        if self.model is None or not (self.model.reports_degraded and record.guests and record.usage):
+            return None
+        speed = run.job.time.seconds(run.size) / run.per
+        explained = degradation.slowed(record.usage.cpu, run.quota)
+        found = degradation.while_running(1.0, explained, speed)
+        if found < degradation.MUCH:
+            return None
+        self._machine.running[run.job.id] = record._replace(usage=record.usage._replace(slowdown=found))
+        return Change(Happened.DEGRADED, run.job.id)
+
+    def _note(self, kind: str) -> None:
+        """Have the jobs of a kind show what is known of it, those that run its slowdown alone."""
+        usage = self._usage[kind]
+        for queued in [each for each in self._queue if self._kinds[each.id] == kind]:
+            self._queue.add(self._queue.remove(queued.id)._replace(usage=usage))
+        running = self._machine.running
+        for job in [each for each, run in self._machine.runs.items() if run.job.kind == kind]:
+            if (known := running[job].usage) is not None and known.slowdown != usage.slowdown:
+                running[job] = running[job]._replace(usage=known._replace(slowdown=usage.slowdown))
+
+    def _learn(self, run: JobRun, end: JobEnd) -> None:
+        """Note what a job that was completed shows of its kind."""
+        kind = run.job.kind
+        if self.model is None or kind not in self._usage:
+            return
+        alone = run.job.time.seconds(run.job.min)
+        found = degradation.of_run(end, alone, self._usage[kind].cpu)
+        before = self._slowdowns.get(kind, 0.0)
+        self._slowdowns[kind] = after = degradation.after_run(before, found)
+        if after != before:
+            self._usage[kind] = self._usage[kind]._replace(slowdown=after)
+            self._note(kind)
 
     def report(self, now: float) -> None:
         """Have all running jobs report their progress."""
@@ -128,4 +168,7 @@ class CoreSets:
             if run.quotas:
                 self.quotas[run.job.id] = tuple(run.quotas)
             quotas = tuple((change.time, change.fraction) for change in run.quotas)
-            self.ends.append(JobEnd(run.job.id, run.started, at, run.job.limit, done, quotas, run.host))
+            end = JobEnd(run.job.id, run.started, at, run.job.limit, done, quotas, run.host)
+            self.ends.append(end)
+            if run.end == "completed":
+                self._learn(run, end)

@@ -4,6 +4,7 @@ A job is as fast as its quota allows, and slower by what it shares with its neig
 
     speed = min(1, quota * cores / (cpu * size)) / s
     s = 1 + base + memory * max(0, sum of their memory - 1) + io * [two of them are bound by I/O]
+        + coupling * (1 - quota)
 
 Source of the programs' profiles: Souza, Pelckmans and Tordsson, "A HPC Co-Scheduler with Reinforcement
 Learning", 2021. The model is ours.
@@ -33,6 +34,8 @@ class ProgramUse(NamedTuple):
     """The fraction of the memory that goes with them."""
     io: bool = False
     """Whether it waits for I/O most of the time."""
+    coupling: float = 0.0
+    """What a quota costs it beyond the cores that it takes, as its ranks wait for the slowest of them."""
 
 
 UNKNOWN = ProgramUse(1.0)
@@ -54,6 +57,8 @@ class QuotaContention:
     """Seconds after which the usage of a job that is alone is known."""
     noise: float = 0.0
     """The standard deviation of what is measured of usage."""
+    reports_degraded: bool = False
+    """Whether a host that guests slow down much is reported so many seconds after one has come."""
 
     def seconds(self, jobs: Iterable[int], occupants: Occupants) -> Mapping[int, float]:
         """Return the seconds of the whole of each of these jobs, as they compute now."""
@@ -71,7 +76,8 @@ class QuotaContention:
         beside = [
             self.program(occupants[each].job) for each in others - {occupant.job.id} if each in occupants
         ]
-        return occupant.job.time.seconds(occupant.size) * self.stretch(program, beside) / speed
+        stretch = self.stretch(program, beside) + program.coupling * (1 - occupant.fraction)
+        return occupant.job.time.seconds(occupant.size) * stretch / speed
 
     def stretch(self, program: ProgramUse, beside: Iterable[ProgramUse]) -> float:
         """Return by what a program beside these is slower than its quota alone would have it."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from minicluster.embedded.jobs.instance_values import InstanceValues
     from minicluster.embedded.jobs.job import ActiveJob
-    from minicluster.embedded.jobs.usage_meter import UsageSample
+    from minicluster.embedded.jobs.usage_meter import ProgramRuns, UsageSample
     from queue_policies.nodes.pool import Pool
     from queue_policies.orders.records import GuestBegun, QuotaOrder
     from queue_policies.policy import Policy
@@ -131,13 +131,14 @@ class CoScheduling:
             return
         job, meter = self._jobs.pop(ended.id, None), self._meters.pop(ended.id, None)
         usage = self._alone.pop(ended.id, None)
+        end = self._guests.ended(ended, now, done)
+        self._ends.append(end)
         if job is not None and meter is not None and usage is not None and done == 1.0:
-            self._programs.add(job, ended.size, meter, usage, now - ended.started)
+            self._programs.add(job, ended.size, meter, usage, end)
             if self._values is not None:
                 self._values.set(PROGRAMS, self._programs.text())
         if ended.host is not None or ended.guests:
             self.parted[ended.id] = ended.guests if ended.host is None else (ended.host,)
-        self._ends.append(self._guests.ended(ended, now, done))
         orders = self._guests.freed(ended, now)
         self._orders += orders
         self._measure_anew([order.job for order in orders], now)
@@ -161,19 +162,14 @@ class CoScheduling:
             return
         if running.quota == 1 and running.host is None and not running.guests:
             self._alone[job] = usage
-        self._running[job] = self._progressed(running, meter, now)._replace(usage=usage)
         self._changed(Happened.MEASURED, job)
-
-    def _progressed(self, running: RunningJob, meter: JobMeter, now: float) -> RunningJob:
-        """Return the record of a rigid job with the work that is left, by the CPU time of earlier runs."""
-        job = self._jobs.get(running.id)
-        if job is None or not isinstance(running.estimate, EarlierRuns):
-            return running
-        runs = self._programs.find(job, running.size)
-        if runs is None or runs.cpu_seconds <= 0:
-            return running
-        left = max(_LEAST_LEFT, 1 - meter.cpu_seconds / runs.cpu_seconds)
-        return running._replace(remaining=left, measured=now)
+        alone, active = self._alone.get(job), self._jobs.get(job)
+        if alone is not None and meter.degraded(running, alone, usage):
+            self._changed(Happened.DEGRADED, job)
+        runs = None if active is None else self._programs.find(active, running.size)
+        known = 0.0 if runs is None else runs.slowdown
+        usage = usage._replace(slowdown=max(meter.slowdown, known))
+        self._running[job] = _progressed(running, runs, meter, now)._replace(usage=usage)
 
     def _measure_anew(self, jobs: Iterable[int], now: float) -> None:
         """Forget what jobs used while their quotas or their neighbours were others."""
@@ -207,6 +203,14 @@ class CoScheduling:
             stored = {"policy": self._policy, "memory": action.memory}
             self._values.set(MEMORY, json.dumps(stored, separators=(",", ":")))
         self.memory = action.memory
+
+
+def _progressed(running: RunningJob, runs: ProgramRuns | None, meter: JobMeter, now: float) -> RunningJob:
+    """Return the record of a rigid job with the work that is left, by the CPU time of earlier runs."""
+    if runs is None or runs.cpu_seconds <= 0 or not isinstance(running.estimate, EarlierRuns):
+        return running
+    left = max(_LEAST_LEFT, 1 - meter.cpu_seconds / runs.cpu_seconds)
+    return running._replace(remaining=left, measured=now)
 
 
 def _meter(running: RunningJob, pool: Pool) -> JobMeter:

@@ -7,18 +7,22 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from queue_policies import degradation
 from queue_policies.sharing import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minicluster.embedded.jobs.job import ActiveJob
+    from queue_policies.records import RunningJob
+    from queue_policies.sharing import JobEnd
 
 WINDOW_SAMPLES = 10
 """Usage is that of the latest reports of each rank: about as many seconds."""
 MAX_PROGRAMS = 200
 """Of so many programs, those that ran last, it is kept what they used."""
 _LEAST_SECONDS = 2.0  # of less nothing is known
+_LEAST_WINDOW = 5.0  # seconds beside a guest: of less it is not known whether that slows the host down
 _NEW = 0.5  # the weight of the latest run among the earlier ones
 _BUSY = 0.25  # of a core's time: with more it counts as busy
 
@@ -48,6 +52,10 @@ class JobMeter:
     """All that it has used."""
     alone: bool = True
     """Whether it has had its cores alone since its start."""
+    slowdown: float = 0.0
+    """How much slower than its quota explains it was beside guests."""
+    reported: bool = False
+    """Whether that was reported, since quota and neighbours are as they are."""
     _window: dict[int, deque[UsageSample]] = field(default_factory=dict)
 
     def add(self, sample: UsageSample) -> None:
@@ -59,7 +67,18 @@ class JobMeter:
     def begin_anew(self, now: float) -> None:
         """Forget what was used while quota or neighbours were others."""
         self.since = now
+        self.reported = False
         self._window.clear()
+
+    def degraded(self, job: RunningJob, alone: Usage, used: Usage) -> bool:
+        """Return whether guests slow a host down by much, once: it does less than it could by its quota."""
+        seconds = min(sum(each.seconds for each in samples) for samples in self._window.values())
+        if not job.guests or seconds < _LEAST_WINDOW:
+            return False
+        found = degradation.while_running(alone.cpu, job.quota, used.cpu)
+        self.slowdown = max(self.slowdown, found)
+        before, self.reported = self.reported, self.reported or found >= degradation.MUCH
+        return self.reported and not before
 
     def usage(self) -> Usage | None:
         """Return what it uses; None: not known yet."""
@@ -86,10 +105,12 @@ class ProgramRuns(NamedTuple):
     """In all."""
     seconds: float | None
     """From start to end, with its cores alone; None: it never had."""
+    slowdown: float = 0.0
+    """How much slower than quotas explain it was as a host."""
 
     def usage(self) -> Usage:
         """Return it as policies read it."""
-        return Usage(self.cpu, self.memory, self.busy)
+        return Usage(self.cpu, self.memory, self.busy, slowdown=self.slowdown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +147,9 @@ class Programs:
         other = next(others, None)
         return None if other is None else other._replace(cpu_seconds=0.0, seconds=None)
 
-    def add(self, job: ActiveJob, size: int, meter: JobMeter, usage: Usage, seconds: float) -> None:
+    def add(self, job: ActiveJob, size: int, meter: JobMeter, usage: Usage, end: JobEnd) -> None:
         """Take in a run that ended well, which was measured alone."""
+        seconds = end.ended - end.started
         if seconds < _LEAST_SECONDS or meter.cpu_seconds <= 0:
             return
         now = ProgramRuns(
@@ -135,12 +157,14 @@ class Programs:
         )
         key = (job.userid, job.name, size)
         before = self._runs.pop(key, now)
+        shown = None if before.seconds is None else degradation.of_run(end, before.seconds, before.cpu)
         self._runs[key] = ProgramRuns(
             _mixed(before.cpu, now.cpu),
             _mixed(before.memory, now.memory),
             now.busy,
             _mixed(before.cpu_seconds, now.cpu_seconds),
             before.seconds if now.seconds is None else _mixed(before.seconds or now.seconds, now.seconds),
+            degradation.after_run(before.slowdown, shown),
         )
         while len(self._runs) > MAX_PROGRAMS:
             del self._runs[next(iter(self._runs))]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from queue_policies import plugins
+from queue_policies.errors import PolicyDefect
 from queue_policies.records import Action, CpuQuota, Happened, Start, State
 from queue_policies.simulator.experiment import SimulationRun
 from queue_policies.simulator.job import WorkloadJob
@@ -29,6 +30,7 @@ MODEL = QuotaContention(
         "idle": ProgramUse(0.5, 0.6, io=True),
         "busy": ProgramUse(1.0, 0.6),
         "waits": ProgramUse(0.5, 0.1, io=True),
+        "coupled": ProgramUse(0.5, 0.1, coupling=2.0),
     },
     base=0.1,
     memory=1.0,
@@ -67,6 +69,32 @@ def test_a_guest_slows_its_host_down_by_its_quota_and_by_the_neighbour() -> None
     assert outcome.jobs[0].ended == pytest.approx(10 + 90 * 1.3)
     outcome = pair("busy", "busy", fraction=0.25, size=1)
     assert outcome.jobs[0].ended == pytest.approx(10 + 90 * 1.3 / 0.75)
+
+
+def test_a_coupled_program_pays_more_than_its_quota() -> None:
+    assert pair("coupled", "waits").jobs[0].ended == pytest.approx(10 + 90 * (1.1 + 2 * 0.5))
+
+
+def test_how_much_slower_a_host_was_is_known_of_its_kind() -> None:
+    """It did 90 s of work at half of the speed that its quota explains, and others of its kind show it."""
+    seen: dict[float, Any] = {}
+
+    def watch(state: State, now: float, _actions: Sequence[Action]) -> None:
+        seen[now] = state.queue[3].usage if 3 in state.queue else None
+
+    jobs = tuple(
+        WorkloadJob(number, submitted, size, size, Fixed(100.0), kind=kind)
+        for number, kind, size, submitted in (
+            (1, "coupled", 4, 0.0),
+            (2, "waits", 2, 0.0),
+            (3, "coupled", 4, 0.0),
+            (4, "waits", 4, 500.0),
+        )
+    )
+    with pytest.raises(PolicyDefect, match=r"starts none of the queued jobs.*2 queued \(3 for 4"):
+        simulate(Workload("four", jobs, 4, contention=MODEL), Pair(), watcher=watch)
+    assert (seen[0.0], seen[10.0].slowdown) == (None, 0.0)
+    assert seen[max(seen)].slowdown == pytest.approx(1.1)
 
 
 def test_two_that_wait_for_io_wait_for_each_other() -> None:
