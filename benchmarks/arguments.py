@@ -56,6 +56,13 @@ def count(text: str) -> int:
     return int(text)
 
 
+def number(text: str) -> int:
+    """Return a whole number from 0 on."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}; needed is a whole number from 0 on")
+    return int(text)
+
+
 def seconds(text: str) -> float:
     """Return seconds from 0 on; `inf` is endless."""
     return _between(text, 0, math.inf, "seconds from 0 on")

@@ -41,7 +41,7 @@ class Cell:
 def run(  # noqa: PLR0913, PLR0917 - a workload's numbers
     policy: Policy,
     cores: int,
-    seeds: int,
+    seeds: Sequence[int],
     sets: int = 3,
     copies: int = 1,
     span: float = 0.0,
@@ -52,14 +52,14 @@ def run(  # noqa: PLR0913, PLR0917 - a workload's numbers
     rows: list[Mapping[str, float]] = []
     cell = Cell({})
     first = []
-    for seed in range(seeds):
+    for seed in seeds:
         memory = None
         for number in range(sets):
             workload = workflows.workload(100 * seed + number, cores, copies, span, model)
             options = SimulationOptions(Estimates(learned=True), seed=seed, memory=memory)
             outcome = simulate(workload, policy, options)
             memory = outcome.memory
-            if not seed:
+            if seed == seeds[0]:
                 first.append(outcome)
             if number >= skipped:
                 rows.append(measured(outcome, workload))
@@ -126,7 +126,9 @@ def hosts(outcome: RunOutcome) -> Counter[str]:
     )
 
 
-def fitted(seeds: int, published: Mapping[int, float], static: Policy, easy: Policy) -> tuple[float, float]:
+def fitted(
+    seeds: Sequence[int], published: Mapping[int, float], static: Policy, easy: Policy
+) -> tuple[float, float]:
     """What sharing memory costs, by the ratios of static's responses to EASY's, and the error that is left.
 
     The other two costs stay as assumed: static shares whoever comes, so its ratios hardly depend on them.
