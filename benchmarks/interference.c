@@ -15,7 +15,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { LINE = 64, SIDE = 96, CHUNK = 8192, BURST = 4, REST_NANOSECONDS = 2000000 };
+#include "chase.c"
+
+enum { SIDE = 96, CHUNK = 8192, BURST = 4, REST_NANOSECONDS = 2000000 };
 
 static double *numbers;
 static size_t count, position;
@@ -68,34 +70,16 @@ static void product(void)
     result = c[0];
 }
 
-/* Each cache line has the number of the next one: a circle through all of them in random order (Sattolo). */
-static void make_chase(size_t bytes)
+static void make_circle(size_t bytes)
 {
-    uint64_t state = 88172645463325252u;
-    count = bytes / LINE;
-    lines = memory(count * LINE);
-    uint64_t *order = malloc(count * sizeof *order);
-    if (order == NULL)
-        fail("malloc");
-    for (size_t index = 0; index < count; index++)
-        order[index] = index;
-    for (size_t index = count - 1; index > 0; index--) {
-        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-        size_t other = state % index;
-        uint64_t kept = order[index];
-        order[index] = order[other], order[other] = kept;
-    }
-    for (size_t index = 0; index < count; index++)
-        lines[order[index] * (LINE / sizeof *lines)] = order[(index + 1) % count];
-    free(order);
+    lines = chase_circle(bytes);
+    if (lines == NULL)
+        fail("chase_circle");
 }
 
-static void chase(void)
+static void follow(void)
 {
-    uint64_t next = line;
-    for (int step = 0; step < STEPS; step++)
-        next = lines[next * (LINE / sizeof *lines)];
-    line = next;
+    line = chase(lines, line, STEPS);
 }
 
 /* The triad of McCalpin's STREAM, a part at a time. */
@@ -128,7 +112,7 @@ static const struct {
     void (*work)(void);
 } programs[] = {
     {"product", make_product, product},
-    {"chase", make_chase, chase},
+    {"chase", make_circle, follow},
     {"stream", make_stream, stream},
     {"sleeper", make_product, sleeper},
 };
