@@ -18,6 +18,7 @@ from minicluster.database import DatabaseAway, DatabaseFull
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from burst.clusters.records import BurstingCluster
     from burst.lifecycle.records import BurstRecord
     from burst.workplace import Workplace
 
@@ -40,6 +41,8 @@ class BurstLoop:
         """When the last tick has ended, in seconds since 1970."""
         self.done: float | None = None
         """When the last one has ended that did all there was to do."""
+        self.clusters: Sequence[BurstingCluster] = ()
+        """The MiniClusters, as they were found the last time."""
         self.trouble = ""
         """Why the last tick did not, for anybody to read; empty: it did."""
 
@@ -84,7 +87,7 @@ class BurstLoop:
     async def _work(self, now: float) -> None:
         """Do what is to be done now."""
         workplace = self._workplace
-        clusters = await workplace.clusters()
+        self.clusters = clusters = await workplace.clusters()
         await self.service.tick()
         opened = await workplace.ledger.read(bursts.opened)
         await self._publish(opened)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import typer
 
 from burst.cli.rehearse import rehearse
-from burst.cli.source import SourceChoice, SourceCommand
+from burst.cli.source import ReportCommand, SourceChoice, SourceCommand
 from minicluster.cli.help_text import PlainCommand, PlainGroup
 from minicluster.cli.reporting import print_notice
 from minicluster.cli.service_options import LogLevelOption
-from minicluster.cli.tables import OutputOption, echo, json_text, show, show_fields
+from minicluster.cli.tables import OutputOption, echo, json_text, show
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -68,6 +68,8 @@ def burst() -> None:
     minicluster burst serve
 
     minicluster burst list
+
+    With --on service they are about the burst service in a Kubernetes cluster, in whose pod they run.
     """
 
 
@@ -87,7 +89,7 @@ def plan(
 
     minicluster burst plan --output json
     """
-    from burst.cli import rows
+    from burst.cli import rows, shown
     from burst.cli.requests import chosen
 
     async def work(workplace: Workplace) -> list[dict[str, Any]]:
@@ -100,7 +102,7 @@ def plan(
         echo(json_text(plans, indent=2))
         return
     for each in plans:
-        _show_plan(each)
+        shown.show_plan(each)
 
 
 @app.command(cls=SourceCommand)
@@ -145,8 +147,8 @@ def list_bursts(
         return await listed(workplace, every=every), await costs.of_bursts(workplace)
 
     found, alarms = _within(_choice(ctx, state, settings), work)
-    shown = found if output == "json" else [rows.shown(each) for each in found]
-    show(shown, rows.BURST_COLUMNS, output, "no bursts")
+    listed_as = found if output == "json" else [rows.shown(each) for each in found]
+    show(listed_as, rows.BURST_COLUMNS, output, "no bursts")
     for each in alarms:
         print_notice(each.text)
 
@@ -176,6 +178,8 @@ def cost(
     minicluster burst cost --period week --by user
 
     minicluster burst cost --since 2026-11-01 --output csv
+
+    minicluster burst cost --on service --context lab
     """
     from burst.cli import costs
 
@@ -188,7 +192,7 @@ def cost(
         print_notice(each)
 
 
-@app.command(cls=SourceCommand)
+@app.command(cls=ReportCommand)
 def report(
     ctx: typer.Context,
     period: CostPeriodOption = "month",
@@ -207,6 +211,8 @@ def report(
     minicluster burst report --period all --output burst.html
 
     minicluster burst report --since 2026-11-01 --output -
+
+    minicluster burst report --on service --context lab
     """
     from burst.cli import costs, report
 
@@ -228,13 +234,14 @@ def show_burst(
 
     minicluster burst show 62dgmfw4gk
     """
+    from burst.cli import shown
     from burst.cli.requests import details
 
     found = _within(_choice(ctx, state, settings), lambda workplace: details(workplace, burst))
     if output == "json":
         echo(json_text(found, indent=2))
         return
-    _show_details(found)
+    shown.show_details(found)
 
 
 @app.command(cls=SourceCommand)
@@ -364,36 +371,3 @@ def _within(choice: PathChoice, work: Callable[[Workplace], Awaitable[T]]) -> T:
             return await work(workplace)
 
     return asyncio.run(run())
-
-
-def _show_plan(plan: dict[str, Any]) -> None:
-    from burst.cli import rows
-
-    number = len(plan["bursts"])
-    counted = "1 burst" if number == 1 else f"{number or 'no'} bursts"
-    echo(f"{plan['cluster']}: {counted}, at most {plan['worst']} {plan['currency']}")
-    if plan["bursts"]:
-        show(rows.shown_bursts(plan), rows.PLAN_COLUMNS, "table")
-    if plan["left_out"]:
-        echo("left out:")
-        show(rows.shown_left_out(plan), rows.LEFT_OUT_COLUMNS, "table")
-    if plan["bursts"] and plan["dry_run"]:
-        print_notice(f"`minicluster burst apply {plan['digest']}` has them made")
-
-
-def _show_details(found: dict[str, Any]) -> None:
-    from datetime import datetime
-
-    from broker_config.formats import jobid
-    from burst.cli import rows
-    from burst.planning import money
-
-    row = rows.shown(found)
-    row["cost_so_far"] = money.rounded(money.amount(row["cost_so_far"]))
-    shown = (*rows.BURST_COLUMNS, "machine", "location", "nodes_there", "cost_so_far")
-    show_fields({key: row[key] for key in shown})
-    show(found["resources"], ("kind", "name", "nodes"), "table", "no resources")
-    jobs = [{**each, "job": jobid.f58(each["id"])} for each in found["jobs"]]
-    show(jobs, ("job", "user", "outcome"), "table", "no jobs")
-    for line in found["journal"]:
-        echo(f"{datetime.fromtimestamp(line['at']).astimezone():%Y-%m-%d %H:%M:%S}  {line['text']}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minicluster.backends.errors import WrongRequest
+from minicluster.backends.errors import BackendError, WrongRequest
 
 
 class ClusterUnknown(WrongRequest):
@@ -27,3 +27,11 @@ class ReportNotWritten(WrongRequest):
 
 class ProviderUnknown(WrongRequest):
     """The settings have no provider of this name."""
+
+
+class ServicePodAbsent(BackendError):  # noqa: N818 - named for the state that it reports, as the others
+    """No pod of a burst service runs where it is looked for, or it is not known which one is meant."""
+
+
+class ServedByItself(WrongRequest):
+    """A service in a cluster makes its bursts by itself."""

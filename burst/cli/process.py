@@ -8,6 +8,9 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
+from burst import provider_checks
+from burst.cli.errors import ServedByItself
+from burst.cli.source import SERVICE
 from burst.cli.workplace import opened
 from burst.loop import BurstLoop
 
@@ -20,6 +23,8 @@ def run(choice: PathChoice, log_level: str) -> None:
 
     Raises StateDirectoryUnusable, DatabaseError, SettingsInvalid and BackendError.
     """
+    if choice.source.on == SERVICE:
+        raise ServedByItself("--on service: the service in the cluster makes its bursts by itself")
     logging.basicConfig(format="minicluster: %(levelname)s: %(message)s", level=log_level.upper())
     logging.getLogger("alembic").setLevel(logging.WARNING)  # its tables are no user's business
     asyncio.run(_serve(choice))
@@ -34,7 +39,12 @@ async def _serve(choice: PathChoice) -> None:
         names = ", ".join(workplace.providers) or "none"
         where, installation = workplace.source.location, workplace.installation
         show(f"bursts of {where} are served; providers: {names}; installation {installation}")
-        await BurstLoop(workplace).run(over)
+        working = BurstLoop(workplace)
+        warning = asyncio.create_task(provider_checks.warn(workplace, lambda: working.clusters))
+        try:
+            await working.run(over)
+        finally:
+            warning.cancel()
     show("the service has ended; bursts that are open stay as they are, and end at their times")
 
 

@@ -14,7 +14,8 @@ from minicluster.cli.tables import echo, json_text
 if TYPE_CHECKING:
     from burst.workplace import Workplace
 
-STANDARD_OUTPUT = "-"
+STANDARD_OUTPUT, STANDARD_PAGE = "-", "-.html"
+"""Both are printed: JSON, and a page, which is for a service's pod."""
 JSON = ".json"
 
 
@@ -28,13 +29,26 @@ async def read(workplace: Workplace, since: float) -> ReportData:
 
 def write(data: ReportData, output: str) -> None:
     """Write it: JSON to the standard output (`-`), or to FILE.json; else a page. Raises ReportNotWritten."""
-    if output == STANDARD_OUTPUT:
-        echo(json_text(tables.facts(data), indent=2))
+    save(text_of(data, output), output)
+
+
+def text_of(data: ReportData, output: str) -> str:
+    """Return it as JSON or as a page, by where it is written."""
+    return f"{json_text(tables.facts(data), indent=2)}\n" if is_json(output) else page(data)
+
+
+def is_json(output: str) -> bool:
+    """Return whether it is for programs."""
+    return output == STANDARD_OUTPUT or Path(output).suffix == JSON
+
+
+def save(text: str, output: str) -> None:
+    """Write the text of a report. Raises ReportNotWritten."""
+    if output in (STANDARD_OUTPUT, STANDARD_PAGE):
+        echo(text.rstrip("\n"))
         return
-    path = Path(output)
-    text = f"{json_text(tables.facts(data), indent=2)}\n" if path.suffix == JSON else page(data)
     try:
-        path.write_text(text, encoding="utf-8")
+        Path(output).write_text(text, encoding="utf-8")
     except OSError as error:
         raise ReportNotWritten(f"{output}: {error.strerror or error}") from error
     echo(f"wrote {output}")

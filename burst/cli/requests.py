@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from burst import asked
-from burst.advance.context import called
+from burst import asked, provider_checks
 from burst.cli import rows
 from burst.cli.errors import ClusterUnknown, PlanChanged, ProviderUnknown, ServiceSweeps
-from burst.clusters import policy
 from burst.costs.running import RunningBurst
 from burst.errors import LeaseLost
 from burst.ledger import bursts, jobs, journal, lease, node_counts, reservations, resources
@@ -150,30 +148,18 @@ class ProviderCheck(NamedTuple):
 
 async def checked(workplace: Workplace, name: str) -> ProviderCheck:
     """Return what is wrong with a provider. Raises ProviderUnknown."""
-    found = workplace.providers.get(name)
-    if found is None:
+    if name not in workplace.providers:
         names = ", ".join(workplace.providers) or "none"
         raise ProviderUnknown(f"provider {name}: the settings have none of this name; they have {names}")
-    problems = list(await called(found.problems))
-    users = await _users(workplace, name)
-    if workplace.remotes is not None and any(each.is_isolated for each in users):
-        problems += await called(workplace.remotes.problems, name)
-    if users and not any(each.is_tunneled for each in users):
-        return ProviderCheck(problems, ())
-    of_tunnels = [each for each in await called(found.tunnel_problems) if each not in problems]
-    if users:
-        return ProviderCheck([*problems, *of_tunnels], ())
-    return ProviderCheck(problems, [f"only for tunnels: {each}" for each in of_tunnels])
-
-
-async def _users(workplace: Workplace, provider: str) -> list[BurstingCluster]:
-    """Return the MiniClusters that may use a provider, as far as they can be listed."""
     try:
-        found = await workplace.clusters()
+        clusters = await workplace.clusters()
     except BackendError:
-        return []
-    settings, now = workplace.settings.settings, workplace.ledger.now()
-    return [each for each in found if provider in policy.of_cluster(each, settings, now).providers]
+        clusters = []
+    needs = provider_checks.needed(workplace, name, clusters)
+    problems = await provider_checks.problems(workplace, name, needs)
+    if provider_checks.users_of(workplace, name, clusters):
+        return ProviderCheck(problems, ())
+    return ProviderCheck(problems, await provider_checks.remarks(workplace, name, problems))
 
 
 async def _row(connection: AsyncConnection, burst: BurstRecord, now: float) -> dict[str, Any]:

@@ -7,23 +7,35 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from burst.kubernetes import environment
 from minicluster.cli.help_text import PlainCommand
 
 if TYPE_CHECKING:
     from burst.clusters.records import ClusterSource
 
 KUBERNETES = "kubernetes"
+SERVICE = "service"
+_LEDGER = ("settings", "state")
+"""Options that say where a ledger is: that of a service is its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceChoice:
-    """The MiniClusters of this machine, or those of a Kubernetes cluster; empty: as its context has it."""
+    """The MiniClusters of this machine, or those of a Kubernetes cluster; empty: as its context has it.
+
+    `service`: those of a burst service in a cluster, with its ledger; `namespace` is where its pod is.
+    """
 
     on: str = "local"
     namespace: str = ""
     all_namespaces: bool = False
     context: str = ""
     kubeconfig: str = ""
+
+    @property
+    def is_far(self) -> bool:
+        """Whether a command runs in the pod of a service, as this process has not its ledger."""
+        return self.on == SERVICE and not environment.is_of_service()
 
     def open(self) -> ClusterSource:
         """Return what finds them. Blocks; raises BackendError."""
@@ -47,27 +59,83 @@ class SourceCommand(PlainCommand):
         super().__init__(*arguments, params=[*(params or ()), *shared], **about)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run it. Raises BadParameter for an option that has no meaning for this machine."""
+        """Run it, where the ledger is. Raises BadParameter for an option that has no meaning there."""
         given = {name: ctx.params.pop(name) for name in self._shared}
-        if given["on"] != KUBERNETES:
+        choice = SourceChoice(**given)
+        if choice.on not in (KUBERNETES, SERVICE):
             for name, value in given.items():
                 if value and name != "on":
-                    option = f"--{name.replace('_', '-')}"
-                    raise typer.BadParameter(f"has a meaning only with --on {KUBERNETES}", param_hint=option)
-        ctx.obj = SourceChoice(**given)
-        return super().invoke(ctx)
+                    raise typer.BadParameter(
+                        f"has a meaning only with --on {KUBERNETES}", param_hint=_option(name)
+                    )
+        if choice.on == SERVICE:
+            if choice.all_namespaces:
+                raise typer.BadParameter(
+                    f"has a meaning only with --on {KUBERNETES}", param_hint="--all-namespaces"
+                )
+            for name in _LEDGER:
+                if ctx.params.get(name):
+                    raise typer.BadParameter("the service has its own", param_hint=_option(name))
+        ctx.obj = choice
+        return self.forwarded(ctx, choice) if choice.is_far else super().invoke(ctx)
+
+    def forwarded(self, ctx: Any, choice: SourceChoice) -> Any:
+        """Run it in the service's pod, whose output and exit code are this command's."""
+        from burst.cli import service_pod
+
+        raise typer.Exit(service_pod.run(choice, self.words(ctx)))
+
+    def words(self, ctx: Any) -> list[str]:
+        """Return the name of the command, and what it was given, without the options of SourceChoice."""
+        options: list[str] = []
+        arguments: list[str] = []
+        for each in self.params:
+            value = ctx.params.get(each.name)
+            if each.name in self._shared or value is None or value == each.get_default(ctx):
+                continue
+            if each.param_type_name == "argument":
+                arguments.append(str(value))
+            else:
+                options += [each.opts[0]] if value is True else [each.opts[0], str(value)]
+        return [ctx.info_name, *options, *(["--", *arguments] if arguments else ())]
+
+
+class ReportCommand(SourceCommand):
+    """One that reads where the ledger is, and writes its file here."""
+
+    def forwarded(self, ctx: Any, choice: SourceChoice) -> Any:
+        """Write what the service's pod prints."""
+        from burst.cli import report, service_pod
+
+        output = ctx.params["output"]
+        ctx.params["output"] = report.STANDARD_OUTPUT if report.is_json(output) else report.STANDARD_PAGE
+        answer = service_pod.captured(choice, self.words(ctx))
+        if answer.code:
+            raise typer.Exit(answer.code)
+        report.save(answer.output, output)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _options(
     *,
     on: Annotated[
-        Literal["local", "kubernetes"],
-        typer.Option("--on", envvar="MINICLUSTER_ON", help="This machine, or a Kubernetes cluster."),
+        Literal["local", "kubernetes", "service"],
+        typer.Option(
+            "--on",
+            envvar="MINICLUSTER_ON",
+            help="This machine, a Kubernetes cluster, or the burst service in one, with its ledger.",
+        ),
     ] = "local",
     namespace: Annotated[
         str,
         typer.Option(
-            "--namespace", "-n", metavar="NS", help="Kubernetes: in place of the context's namespace."
+            "--namespace",
+            "-n",
+            metavar="NS",
+            help="Kubernetes: in place of the context's namespace. Service: where its pod is.",
         ),
     ] = "",
     all_namespaces: Annotated[

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burst import workplace
-from burst.cli.source import SourceChoice
+from burst.cli.source import SERVICE, SourceChoice
+from burst.kubernetes import environment, sources
 from burst.settings import file
 from burst.workplace import WorkplaceParts
 from minicluster.database import state_directory
+from minicluster.kube_client.access import Access
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from burst.workplace import Workplace
 
 SETTINGS = "burst.yaml"
+CONTENT = "what bursts cost"
+"""What others could read where they may enter the folder."""
 USUAL = "providers: [{name: local, kind: local}]"
 """The settings where there is no file: processes on this machine, which cost nothing."""
 
@@ -38,9 +43,15 @@ class PathChoice:
 @contextlib.asynccontextmanager
 async def opened(choice: PathChoice) -> AsyncIterator[Workplace]:
     """Open everything. Raises StateDirectoryUnusable, DatabaseError, SettingsInvalid and BackendError."""
+    if choice.source.on == SERVICE:
+        served = environment.workplace(os.environ, Access())
+        state_directory.opened(served.state, CONTENT)
+        async with workplace.opened(await asyncio.to_thread(sources.parts, served)) as found:
+            yield found
+        return
     source = await asyncio.to_thread(choice.source.open)
     directory = Path(choice.state) if choice.state else state_directory.default()
-    state_directory.opened(directory, "what bursts cost")
+    state_directory.opened(directory, CONTENT)
     settings = _settings(choice, directory / SETTINGS)
     url = f"sqlite:///{directory / _database(source)}"
     async with workplace.opened(WorkplaceParts(source, url, settings, directory)) as found:

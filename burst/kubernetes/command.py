@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from burst.kubernetes import environment
 from minicluster.cli.help_text import PlainCommand
 from minicluster.cli.options import ContextOption, KubeconfigOption
 from minicluster.cli.service_options import ANY_PORT, ListenOption, LogFormatOption, LogLevelOption, address
 
-PREFIX = "MINICLUSTER_BURST_"
-DATABASE = "burst.db"
 app = typer.Typer(add_completion=False)
 
 ServiceSettingsOption = Annotated[
     str,
     typer.Option(
-        "--settings", metavar="FILE", envvar=f"{PREFIX}SETTINGS", help="Providers and budgets, as YAML."
+        "--settings", metavar="FILE", envvar=environment.SETTINGS, help="Providers and budgets, as YAML."
     ),
 ]
 ServiceDatabaseOption = Annotated[
@@ -27,25 +24,32 @@ ServiceDatabaseOption = Annotated[
     typer.Option(
         "--database",
         metavar="URL|file:PATH",
-        envvar=f"{PREFIX}DATABASE",
+        envvar=environment.DATABASE,
         help="Of the ledger: PostgreSQL, a URL with a password in a file; by default SQLite in --state.",
     ),
 ]
 ServiceFolderOption = Annotated[
     str,
     typer.Option(
-        "--state", metavar="FOLDER", envvar=f"{PREFIX}STATE", help="Nobody else's, for what providers keep."
+        "--state", metavar="FOLDER", envvar=environment.STATE, help="Nobody else's, for what providers keep."
     ),
 ]
 ServedNamespacesOption = Annotated[
     list[str] | None,
-    typer.Option("--namespace", "-n", metavar="NS", help="Serve this namespace's only; may be repeated."),
+    typer.Option(
+        "--namespace",
+        "-n",
+        metavar="NS",
+        envvar=environment.NAMESPACES,
+        help="Serve this namespace's only; may be repeated.",
+    ),
 ]
 KeysOption = Annotated[
     str,
     typer.Option(
         "--tokens-secret",
         metavar="NAMESPACE/NAME",
+        envvar=environment.TOKENS_SECRET,
         help="The operator's keys for leads; by default minicluster-burst in this pod's namespace.",
     ),
 ]
@@ -64,7 +68,7 @@ TunnelsOption = Annotated[
     typer.Option(
         "--tunnels",
         metavar="FILE",
-        envvar=f"{PREFIX}TUNNELS",
+        envvar=environment.TUNNELS,
         help="Template of the pods of tunnels, which run in this pod's namespace; by default there are none.",
     ),
 ]
@@ -99,43 +103,38 @@ def burst_service(  # noqa: PLR0913, PLR0917 - an option each
     where = address(listen)
     own_lease, secret = _of_service(lease, "--lease"), _of_service(tokens_secret, "--tokens-secret")
 
-    from burst.joining.tunnel_pods import TunnelPods, load_template  # noqa: PLC0415
     from burst.kubernetes import process  # noqa: PLC0415 - the help comes without all this
-    from burst.kubernetes.settings import BurstServiceSettings, load_settings  # noqa: PLC0415
-    from minicluster.database import given_url  # noqa: PLC0415
+    from burst.kubernetes.settings import BurstServiceSettings  # noqa: PLC0415
     from minicluster.kube_client.access import Access  # noqa: PLC0415
     from minicluster.kube_client.service_process import identity  # noqa: PLC0415
 
-    url = given_url(database) if database else f"sqlite:///{Path(state) / DATABASE}"
-    access = Access(kubeconfig, context)
-    pods = TunnelPods(access, _own_namespace(), load_template(Path(tunnels))) if tunnels else None
+    paths = {
+        environment.SETTINGS: settings,
+        environment.STATE: state,
+        environment.DATABASE: database,
+        environment.TUNNELS: tunnels,
+    }
+    served = environment.opened(paths, namespaces or (), secret, Access(kubeconfig, context))
     chosen = BurstServiceSettings(
-        access=access, namespaces=tuple(dict.fromkeys(namespaces or ())), secret=secret,
-        lease=own_lease, settings=load_settings(Path(settings), Path(state)), database=url, state=Path(state),
-        listen=where, tunnel_pods=pods, log_format=log_format, log_level=log_level, identity=identity(),
-    )  # fmt: skip
+        workplace=served,
+        lease=own_lease,
+        listen=where,
+        log_format=log_format,
+        log_level=log_level,
+        identity=identity(),
+    )
     raise typer.Exit(process.run(chosen))
 
 
 def _needed(option: str, value: str) -> None:
     if not value:
-        variable = PREFIX + option.removeprefix("--").upper()
+        variable = environment.PREFIX + option.removeprefix("--").upper()
         raise typer.BadParameter(f"is needed, or the variable {variable}", param_hint=option)
 
 
 def _of_service(text: str, option: str) -> tuple[str, str]:
     """Return namespace and name of a Lease or Secret."""
-    from burst.kubernetes.settings import INSTALLED, SERVICE  # noqa: PLC0415
-
-    namespace, _, name = (text or f"{_own_namespace()}/{SERVICE}").partition("/")
-    if not namespace or not name or "/" in name:
-        message = f"{text}: needed is NAMESPACE/NAME, such as {INSTALLED}/{SERVICE}"
-        raise typer.BadParameter(message, param_hint=option)
-    return namespace, name
-
-
-def _own_namespace() -> str:
-    """Return the namespace of this pod."""
-    from burst.kubernetes.settings import INSTALLED  # noqa: PLC0415
-
-    return os.environ.get("POD_NAMESPACE") or INSTALLED
+    try:
+        return environment.named(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None

@@ -9,7 +9,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from burst import workplace
+from burst import provider_checks, workplace
 from burst.advance.advance import is_stuck
 from burst.costs.budgets import of_service
 from burst.errors import BurstError
@@ -19,7 +19,8 @@ from burst.kubernetes.readiness import ServiceStanding
 from burst.loop import BurstLoop
 from burst.planning.plan import ALL
 from burst.planning.records import EACH_USER
-from burst.workplace import BurstObservers, WorkplaceParts
+from burst.provider_checks import ProviderNeeds
+from burst.workplace import BurstObservers
 from minicluster.backends.errors import BackendError
 from minicluster.database import DatabaseError, state_directory
 from minicluster.kube_client import probe_server, service_process
@@ -28,10 +29,9 @@ from minicluster.kube_client.errors import KubernetesError
 from minicluster.kube_client.leadership import Leadership
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
+    from collections.abc import Coroutine
 
     from burst.kubernetes.settings import BurstServiceSettings
-    from burst.providers.provider import BurstProvider
     from burst.workplace import Workplace
 
 FIGURES_INTERVAL = 5.0
@@ -49,7 +49,7 @@ def run(settings: BurstServiceSettings) -> int:
     logging.getLogger("alembic").setLevel(logging.WARNING)  # its tables are no administrator's business
     signal.signal(signal.SIGTERM, _end)  # as a container's first process it would ignore it until it serves
     try:
-        state_directory.opened(settings.state, "what bursts cost")
+        state_directory.opened(settings.workplace.state, "what bursts cost")
         asyncio.run(_BurstReplica(settings).serve())
     except (BackendError, BurstError, DatabaseError, KubernetesError) as error:
         log.error("the service ends: %s", error)  # noqa: TRY400 - the reason is the message
@@ -64,28 +64,12 @@ def _end(*_: object) -> None:
     raise SystemExit(0)
 
 
-async def _warn(providers: Mapping[str, BurstProvider], *, has_tunnels: bool) -> None:
-    """Log what is wrong with providers, once; bursts that it does not concern are made all the same."""
-    for name, each in providers.items():
-        try:
-            for problem in await asyncio.to_thread(_problems, each, has_tunnels):
-                log.warning("provider %s: %s", name, problem)
-        except Exception as error:  # noqa: BLE001 - a plug-in may fail with anything
-            log.warning("provider %s cannot be asked what is wrong with it: %s", name, error)
-
-
-def _problems(provider: BurstProvider, has_tunnels: bool) -> list[str]:
-    """Return each problem once: a server that is not reached is one of both kinds."""
-    of_tunnels = provider.tunnel_problems() if has_tunnels else ()
-    return list(dict.fromkeys([*provider.problems(), *of_tunnels]))
-
-
 class _BurstReplica:
     """The parts of one process, put together."""
 
     def __init__(self, settings: BurstServiceSettings) -> None:
         self._settings = settings
-        self._measurements = BurstMeasurements(settings.settings.settings, time.time)
+        self._measurements = BurstMeasurements(settings.workplace.settings.settings, time.time)
         self._stop = asyncio.Event()
         self._leadership: Leadership | None = None
         self._loop: BurstLoop | None = None
@@ -99,7 +83,7 @@ class _BurstReplica:
         settings = self._settings
         observe, identity = self._measurements.requested, settings.identity
         async with (
-            ApiClient(settings.access, observe=observe, identity=identity) as client,
+            ApiClient(settings.workplace.access, observe=observe, identity=identity) as client,
             probe_server.serving(settings.listen, self._measurements, self._live, self._ready),
         ):
             namespace, name = settings.lease
@@ -114,22 +98,20 @@ class _BurstReplica:
 
     async def _work(self) -> None:
         """Look after bursts until it is to stop."""
-        source = await asyncio.to_thread(sources.open_source, self._settings)
         observers = BurstObservers(self._measurements.counted, self._measurements.left)
-        settings = self._settings
-        parts = WorkplaceParts(
-            source, settings.database, settings.settings, settings.state, observers, settings.tunnel_pods
-        )
+        served = self._settings.workplace
+        parts = await asyncio.to_thread(sources.parts, served, observers)
         async with workplace.opened(parts) as found:
             names = ", ".join(found.providers) or "none"
-            where, installation = source.location, found.installation
+            where, installation = found.source.location, found.installation
             log.info("bursts of %s are served; providers: %s; installation %s", where, names, installation)
             self._begun, self._loop = time.time(), BurstLoop(found)
             service = self._loop.service
             self._measurements.swept = lambda: service.swept
             self._measurements.listed = lambda: service.listed
-            has_tunnels = self._settings.tunnel_pods is not None
-            warning = asyncio.create_task(_warn(found.providers, has_tunnels=has_tunnels))
+            always = ProviderNeeds(tunnels=served.tunnel_pods is not None)
+            loop = self._loop
+            warning = asyncio.create_task(provider_checks.warn(found, lambda: loop.clusters, always))
             try:
                 await self._first(self._loop.run(self._stop), self._observe(found, self._loop))
             finally:
@@ -138,7 +120,7 @@ class _BurstReplica:
 
     async def _observe(self, found: Workplace, loop: BurstLoop) -> None:
         """Read the ledger for measurements, for ever."""
-        settings = self._settings.settings.settings
+        settings = self._settings.workplace.settings.settings
         scopes = (ALL, *(each.scope for each in settings.budgets))
         while True:
             try:

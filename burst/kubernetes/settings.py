@@ -26,26 +26,33 @@ INSTALLED = "minicluster-system"
 
 
 @dataclass(frozen=True, slots=True)
-class BurstServiceSettings:
-    """The options of one process."""
+class ServedWorkplace:
+    """What a service works with; a command in its pod works with the same."""
 
     access: Access
     namespaces: tuple[str, ...]
     """Those whose MiniClusters it serves; none: all."""
     secret: tuple[str, str]
     """Namespace and name of the Secret with the keys for leads."""
-    lease: tuple[str, str]
-    """Namespace and name of the Lease: of several processes the one that holds it makes bursts."""
     settings: SettingsFile = field(repr=False)
     """Providers and budgets."""
     database: str = field(repr=False)
     """The URL of the ledger's; it may have a password."""
     state: Path
     """The directory for what providers keep."""
-    listen: tuple[str, int]
-    """Address (empty: every one) and port (0: any) of /metrics and the probes."""
     tunnel_pods: TunnelPods | None
     """What tunnels run in; None: there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class BurstServiceSettings:
+    """The options of one process."""
+
+    workplace: ServedWorkplace
+    lease: tuple[str, str]
+    """Namespace and name of the Lease: of several processes the one that holds it makes bursts."""
+    listen: tuple[str, int]
+    """Address (empty: every one) and port (0: any) of /metrics and the probes."""
     log_format: LogFormat
     log_level: LogLevel
     identity: str

@@ -1,4 +1,4 @@
-"""Which MiniClusters the service in a cluster serves."""
+"""What a service is put together of, and a command in its pod."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING
 
 from burst.clusters.burst_keys import BurstKeys
 from burst.clusters.served_clusters import ServedClusters
+from burst.workplace import BurstObservers, WorkplaceParts
 
 if TYPE_CHECKING:
-    from burst.clusters.records import ClusterSource
-    from burst.kubernetes.settings import BurstServiceSettings
+    from burst.kubernetes.settings import ServedWorkplace
+
+UNOBSERVED = BurstObservers()
 
 
-def open_source(settings: BurstServiceSettings) -> ClusterSource:
-    """Return what finds them. Blocks; raises BackendError."""
-    keys = BurstKeys(settings.access, settings.secret)
-    pods = settings.tunnel_pods
+def parts(served: ServedWorkplace, observers: BurstObservers = UNOBSERVED) -> WorkplaceParts:
+    """Return it, with what finds MiniClusters. Blocks; raises BackendError."""
+    keys = BurstKeys(served.access, served.secret)
+    pods = served.tunnel_pods
     tunnels = pods.namespace if pods is not None else ""
-    return ServedClusters(settings.access, keys, settings.namespaces, tunnels=tunnels)
+    source = ServedClusters(served.access, keys, served.namespaces, tunnels=tunnels)
+    return WorkplaceParts(source, served.database, served.settings, served.state, observers, pods)

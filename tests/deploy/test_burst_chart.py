@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from burst.cli.service_pod import CONTAINER
 from burst.joining.tunnel_pods import TUNNEL_APPLICATION
-from burst.kubernetes import measurements
+from burst.kubernetes import environment, measurements
 from burst.kubernetes.settings import SERVICE
 from burst.providers.kubernetes.tunnel.pod_objects import PROGRAM
 from minicluster.lead_client.purpose_keys import BURST, secret_name
-from minicluster.plan.constants import APPLICATION, BURST_APPLICATION, LEAD_API_PORT, Component
+from minicluster.plan.constants import APPLICATION, BURST_APPLICATION, LABEL_NAME, LEAD_API_PORT, Component
 from tests.deploy.files import BURST_CHART, ROOT
 
 TEMPLATES = {path.name: path.read_text() for path in sorted((BURST_CHART / "templates").iterdir())}
@@ -38,10 +39,16 @@ def test_the_policy_lets_it_out_to_leads() -> None:
 
 def test_the_secret_is_the_one_that_the_operator_writes() -> None:
     assert f"resourceNames: [{secret_name(BURST)}]" in TEMPLATES["rbac.yaml"]
-    assert (
-        f"--tokens-secret={{{{ .Release.Namespace }}}}/{secret_name(BURST)}" in TEMPLATES["deployment.yaml"]
-    )
+    assert f"value: {{{{ .Release.Namespace }}}}/{secret_name(BURST)}\n" in TEMPLATES["deployment.yaml"]
     assert secret_name(BURST) == SERVICE
+
+
+def test_the_variables_are_those_by_which_a_command_in_the_pod_finds_its_ledger() -> None:
+    written = set(re.findall(rf"name: ({environment.PREFIX}\w+)", TEMPLATES["deployment.yaml"]))
+    named = {value for value in vars(environment).values() if str(value).startswith(environment.PREFIX)}
+    assert written == named - {environment.PREFIX}
+    assert f"- name: {CONTAINER}\n" in TEMPLATES["deployment.yaml"]
+    assert f"{LABEL_NAME}: {BURST_APPLICATION}\n" in TEMPLATES["_names.tpl"]
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,9 @@ CLOUD = (
     " tests/burst/providers/google/test_documentation.py compare what the page has with the provider's,"
     " which other tests there run over what rehearses the cloud"
 )
+SERVICE_POD = (
+    "needs the service of the chart; tests/burst/cli/test_service_pod.py runs these over one that is played"
+)
 PYTEST = ".venv/bin/python -m pytest -q"
 HELM = "helm install minicluster-operator deploy/helm/minicluster-operator"
 RESEARCH_KUBECONFIG = (
@@ -141,6 +144,7 @@ NOT_TYPED = {
     ): REST_IMAGE,
     ("deploy/helm/minicluster-burst/README.md", RESEARCH_KUBECONFIG): BURST_IMAGE,
     ("docs/burst-service.md", RESEARCH_KUBECONFIG): BURST_IMAGE,
+    ("docs/burst-service.md", "minicluster burst list --on service --context lab"): SERVICE_POD,
     ("docs/bursting-to-clouds.md", "minicluster burst check eks"): CLOUD,
     (
         "docs/cloud-compute-engine.md",

@@ -20,6 +20,11 @@ NO_TUNNEL = (
     "no tunnel can be there (spec.bursting.expose: tunnel), for which the credentials may not, in namespace"
     " bursts: list services"
 )
+NOT_ALONE = (
+    "no job can have an instance of its own there (spec.bursting.join: false), for which the credentials may"
+    " not, in namespace bursts: list services"
+)
+REMARK = "only for {}: {}"
 SETTINGS = MEMORY + "  offers: [{machine: c8, cores: 8}]}}]\n"
 
 
@@ -70,27 +75,36 @@ def test_each_command_works_with_the_miniclusters_of_a_namespace(
 
 
 @pytest.mark.parametrize(
-    ("expose", "code", "out"),
+    ("bursting", "code", "lines"),
     [
-        (None, 0, f"far: only for tunnels: {NO_TUNNEL}\nfar: all is well\n"),
-        ("tunnel", 1, f"far: {NO_TUNNEL}\n"),
-        ("nodePort", 0, "far: all is well\n"),
+        (
+            None,
+            0,
+            [f"only for tunnels: {NO_TUNNEL}", f"only for isolated bursts: {NOT_ALONE}", "all is well"],
+        ),
+        ({"expose": "tunnel"}, 1, [NO_TUNNEL]),
+        ({"expose": "nodePort"}, 0, ["all is well"]),
+        ({"join": False, "expose": "none"}, 1, [NOT_ALONE]),
     ],
-    ids=["nobody known", "tunnel", "another way"],
+    ids=["nobody known", "tunnel", "another way", "isolated"],
 )
-def test_rights_for_tunnels_are_a_problem_where_a_minicluster_needs_them(
-    call: Callable[..., Answer], tmp_path: Path, expose: str | None, code: int, out: str
+def test_further_rights_are_a_problem_where_a_minicluster_needs_them(
+    call: Callable[..., Answer],
+    tmp_path: Path,
+    bursting: dict[str, object] | None,
+    code: int,
+    lines: list[str],
 ) -> None:
     with serving(tmp_path) as (api, kubeconfig):
         (tmp_path / "burst.yaml").write_text(SETTINGS.replace("KUBECONFIG", str(kubeconfig)))
         api.denied.add("list services")
-        if expose is not None:
+        if bursting is not None:
             about = {"name": "mc", "namespace": "science", "uid": "5f0e2a8c-1111-2222-3333-444455556666"}
             item = {"apiVersion": "flux-framework.org/v1alpha2", "kind": "MiniCluster", "metadata": about}
-            spec = {**SPEC, "bursting": {"expose": expose}}
+            spec = {**SPEC, "bursting": bursting}
             api.add(
                 "/apis/flux-framework.org/v1alpha2/namespaces/science/miniclusters/mc", {**item, "spec": spec}
             )
         options = ("--on", "kubernetes", "--kubeconfig", str(kubeconfig), "-n", "science")
         answer = call("burst", "check", "far", *options, "--state", str(tmp_path))
-    assert (answer.code, answer.out) == (code, out)
+    assert (answer.code, answer.out.splitlines()) == (code, [f"far: {each}" for each in lines])
