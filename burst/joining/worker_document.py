@@ -29,6 +29,7 @@ from minicluster.document import (
 )
 from minicluster.document.flux import BurstedCluster
 from minicluster.document.pod import ImagePullSecret, Toleration
+from minicluster.plan.brokers import cutting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -75,7 +76,8 @@ class WorkerRequest(NamedTuple):
 def worker_document(join: JoinSettings, request: WorkerRequest, settings: WorkerSettings) -> MiniCluster:
     """Return the document of the brokers of a burst. Raises CallInvalid, which has every problem."""
     _check(join.cluster, problems(join, settings))
-    return _document(join.cluster, request, settings, _flux(join))
+    made = _document(join.cluster, request, settings, _flux(join))
+    return _cut(made, join, request, is_set=bool(settings.requests))
 
 
 def isolated_document(cluster: MiniCluster, request: WorkerRequest, settings: WorkerSettings) -> MiniCluster:
@@ -99,6 +101,28 @@ def isolated_document(cluster: MiniCluster, request: WorkerRequest, settings: Wo
         }
     )
     return _document(cluster, request, settings, flux)
+
+
+def _cut(made: MiniCluster, join: JoinSettings, request: WorkerRequest, *, is_set: bool) -> MiniCluster:
+    """Return the document with brokers that are cut as those of the lead are; `is_set`: by the settings.
+
+    A slot with cores of its own has what it says. Its brokers are those of the document.
+    """
+    found = join.cluster.status.granularity
+    slots = {each.name: each for each in document.bursted_clusters(join.cluster)}
+    if found is None or slots[join.slot].cores is not None:
+        return made
+    number = 1 if is_set else found.brokers
+    containers = tuple(
+        each.model_copy(update={"resources": cutting.divided(each.resources, number)})
+        if each is document.runner(made.spec)
+        else each
+        for each in made.spec.containers
+    )
+    groups = min(found.groups, request.nodes)
+    cut = found.model_copy(update={"brokers": 1, "nodes": groups, "groups": groups})
+    spec = made.spec.model_copy(update={"containers": containers})
+    return made.model_copy(update={"spec": spec, "status": Status(granularity=cut)})
 
 
 def _check(cluster: MiniCluster, found: Iterator[str]) -> None:
@@ -129,6 +153,7 @@ def _document(
             "job_labels": dict(settings.job_labels),
             "archive": Archive(),
             "autoscaling": None,
+            "granularity": None,  # it is for the operator of the lead
             "network": near.network.model_copy(update={"headless_name": ""}),
             "pod": _pod(near.pod, settings),
             "flux": flux,
