@@ -149,12 +149,14 @@ class Following:
 
 @dataclass(frozen=True, slots=True)
 class ScaleResult:
-    """The sizes before and after a resize."""
+    """The sizes before and after a resize, in brokers as the document has them."""
 
     before: int
     after: int
     is_done: bool = True
     """False: the resize was requested, and goes on."""
+    parts: int = 1
+    """How many brokers each one of the sizes is; more than 1 where an operator has cut them."""
 
 
 @dataclass(frozen=True, slots=True)

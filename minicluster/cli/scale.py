@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen, refuse
 from minicluster.cli.options import ClusterArgument
+
+if TYPE_CHECKING:
+    from minicluster.backends.records import ScaleResult
 
 app = typer.Typer(add_completion=False)
 SELF = "self"
@@ -30,6 +33,9 @@ def scale(
 
       minicluster scale mc 8 --on kubernetes --timeout 5m
 
+    On Kubernetes brokers may have been cut by `spec.profile`: then SIZE counts them as the document has
+    them, and `status` prints how many brokers each is.
+
     Inside of a MiniCluster `self` is that one: it is asked for, with the rights of the pod's service account.
 
       minicluster submit mc -- minicluster scale self 4
@@ -41,12 +47,17 @@ def scale(
         within.scale(size)
         typer.echo(f"cluster: {size} {'broker' if size == 1 else 'brokers'} asked for")
         return
-    done = chosen(ctx).scale(name, size)
-    if done.before == done.after:
-        typer.echo(f"cluster {name}: has {done.after} brokers already")
-    else:
-        asked = "" if done.is_done else " asked for"
-        typer.echo(f"cluster {name}: {done.before} → {done.after} brokers{asked}")
+    typer.echo(f"cluster {name}: {changed(chosen(ctx).scale(name, size))}")
+
+
+def changed(done: ScaleResult) -> str:
+    """Return what became of a size: in brokers, and where these were cut also in those of the document."""
+    before, after = done.before * done.parts, done.after * done.parts
+    is_cut = done.parts > 1
+    if before == after:
+        return f"has {after} brokers already" + (f", its size is {done.after}" if is_cut else "")
+    sizes = f"size {done.before} → {done.after}, " if is_cut else ""
+    return f"{sizes}{before} → {after} brokers{'' if done.is_done else ' asked for'}"
 
 
 @app.command(cls=BackendCommand)

@@ -29,9 +29,13 @@ _SOURCES = (
     _given("csiDriver"),
     _true("emptyDir"),
 )
+_START_SIZE = (  # brokers that were cut are several hosts each
+    "(self.status.maximumSize / (has(self.status.granularity) && self.status.granularity.brokers > 0"
+    " ? self.status.granularity.brokers : 1))"
+)
 _GREATEST = (
     "has(self.status) && has(self.status.maximumSize) && self.status.maximumSize > 0"
-    " ? self.status.maximumSize"
+    f" ? {_START_SIZE}"
     " : has(self.spec.maxSize) && self.spec.maxSize > 0 ? self.spec.maxSize : self.spec.size"
 )
 _STARTED = "has(oldSelf.status) && has(oldSelf.status.maximumSize) && oldSelf.status.maximumSize > 0"
@@ -139,7 +143,7 @@ RULES: tuple[CelRule, ...] = (
     CelRule(
         "",
         "!has(self.status) || !has(self.status.maximumSize) || self.status.maximumSize == 0"
-        " || !has(self.spec.size) || self.spec.size <= self.status.maximumSize",
+        f" || !has(self.spec.size) || self.spec.size <= {_START_SIZE}",
         messages.BEYOND_START,
     ),
     CelRule(

@@ -108,16 +108,22 @@ def bounds_in_order(cluster: MiniCluster) -> Iterator[Broken]:
         yield (*SPEC, "minSize"), f"{messages.MIN_ABOVE_MAX}: {found}"
 
 
-@rule("size", "maximumSize")
+def _start_size(cluster: MiniCluster) -> int:
+    """Return the greatest size for which Flux had hosts when it started; 0: it has not started."""
+    cut = cluster.status.granularity
+    return cluster.status.maximum_size // max(cut.brokers if cut is not None else 1, 1)
+
+
+@rule("size", "maximumSize", "granularity")
 def size_within_start(cluster: MiniCluster) -> Iterator[Broken]:
     """Flux cannot grow beyond the hosts that it knew when it started."""
-    bound = cluster.status.maximum_size
+    bound = _start_size(cluster)
     if bound and cluster.spec.size > bound:
         found = f"found {cluster.spec.size}, {_range(1, bound)}"
         yield (*SPEC, "size"), f"{messages.BEYOND_START}: {found}"
 
 
-@rule("autoscaling", "minSize", "maxSize", "size", "maximumSize")
+@rule("autoscaling", "minSize", "maxSize", "size", "maximumSize", "granularity")
 def autoscaling_within_sizes(cluster: MiniCluster) -> Iterator[Broken]:
     """The autoscaler moves the size between minSize and maxSize."""
     spec, path = cluster.spec, (*SPEC, "autoscaling")
@@ -125,7 +131,7 @@ def autoscaling_within_sizes(cluster: MiniCluster) -> Iterator[Broken]:
     if wanted is None:
         return
     # Without maxSize the size at start bounds growth, also after a shrink: not the size as it is now.
-    greatest = cluster.status.maximum_size or spec.max_size or spec.size
+    greatest = _start_size(cluster) or spec.max_size or spec.size
     if 0 < wanted.min_size < spec.min_size:
         found = f"found {wanted.min_size}, minSize is {spec.min_size}"
         yield (*path, "minSize"), f"{messages.AUTOSCALING_MIN}: {found}"

@@ -116,7 +116,8 @@ class KubernetesBackend(Backend):
 
         wait = self.given["wait"]
         done = _run(self, lambda asked: clusters.scale(asked, name, size, wait=wait))
-        return records.ScaleResult(done.before, done.after, wait or done.before == done.after)
+        is_done = wait or done.before == done.after
+        return records.ScaleResult(done.before, done.after, is_done, done.parts)
 
     def suspend(self, name: str, *, suspended: bool) -> SuspendResult:
         """Set spec.suspend, and wait until its brokers are gone, or back."""
@@ -243,7 +244,7 @@ def _queue_view(backend: KubernetesBackend, found: Summary, view: Callable[[Inst
     try:
         return session.run(
             _target(backend),
-            lambda asked: instances.ask(asked, found.name, lambda lead: view(lead, found.min_size)),
+            lambda asked: instances.ask(asked, found.name, lambda lead: view(lead, found.min_brokers)),
             timeout=QUEUE_SECONDS,
         )
     except (KubernetesError, InstanceError) as error:

@@ -53,6 +53,8 @@ class SizeChange(NamedTuple):
 
     before: int
     after: int
+    parts: int = 1
+    """How many brokers each one of a size is."""
 
 
 async def listing(session: NamespaceSession, *, every_namespace: bool = False) -> list[Summary]:
@@ -143,14 +145,15 @@ async def scale(session: NamespaceSession, name: str, size: int, *, wait: bool =
             raise
         causes = "; ".join(each.message.removeprefix("Invalid value: ") for each in error.causes)
         limit = f" ({before.max_size})" if before.max_size else ""
-        raise RefusalError(f"cluster {name}: cannot have {size} brokers: {causes}{limit}") from error
+        what = f"the size {size}, which is {size * before.parts} brokers" if before.cut else f"{size} brokers"
+        raise RefusalError(f"cluster {name}: cannot have {what}: {causes}{limit}") from error
 
     if not wait:
         if waits := unattended(before):
             session.notice(f"{name}: {waits}")
     elif not (before.size == size and before.is_seen and has_its_size(before)):
         await until_settled(session, name, has_its_size)
-    return SizeChange(before.size, size)
+    return SizeChange(before.size, size, before.parts)
 
 
 def has_its_size(now: Summary) -> bool:

@@ -34,7 +34,11 @@ FIELDS = (
 
 def listing(found: Iterable[Summary], namespace: str) -> ClusterListing:
     """Return a listing of a namespace; empty: of every one."""
-    columns = COLUMNS if namespace else ("namespace", *COLUMNS)
+    found = tuple(found)
+    columns: tuple[str, ...] = COLUMNS if namespace else ("namespace", *COLUMNS)
+    if any(each.cut for each in found):
+        online = columns.index("brokers_online")
+        columns = (*columns[:online], "brokers", *columns[online:])
     scope = f" in namespace {namespace}" if namespace else ""
     return ClusterListing(tuple(map(_summary, found)), columns, f"no cluster is up{scope}")
 
@@ -47,14 +51,13 @@ def outdated(found: Iterable[Summary]) -> str:
 
 def status(found: Report) -> StatusReport:
     """Return the status of a MiniCluster."""
-    scalers = found.scalers or ()
     conditions = tuple(map(dataclasses.asdict, found.summary.conditions))
     events = tuple(map(dataclasses.asdict, found.events or ()))
     return StatusReport(
         _summary(found.summary),
         FIELDS,
-        people=_outdated_fields(found.summary) | _scaler_fields(scalers) | _dump_fields(found.summary),
-        programs={"last_dump": found.summary.last_dump, "autoscalers": _scaler_rows(scalers)},
+        people=_people(found) | _dump_fields(found.summary),
+        programs=_programs(found) | {"last_dump": found.summary.last_dump},
         tables=(
             StatusTable(
                 "conditions",
@@ -77,7 +80,7 @@ def status(found: Report) -> StatusReport:
 
 def sample(found: Report) -> ClusterSample:
     """Return what `top` shows of a MiniCluster."""
-    about, scalers = found.summary, found.scalers or ()
+    about = found.summary
     row = {
         "name": about.name,
         "namespace": about.namespace,
@@ -86,9 +89,7 @@ def sample(found: Report) -> ClusterSample:
         "max_size": about.max_size,
         "brokers_online": about.ready_brokers,
     }
-    people = _outdated_fields(about) | _scaler_fields(scalers)
-    programs = {"autoscalers": _scaler_rows(scalers)}
-    return ClusterSample(row, about.min_size, people, programs, about.bursts)
+    return ClusterSample(row, about.min_brokers, _people(found), _programs(found), about.bursts)
 
 
 def saved(found: Saved | None) -> str:
@@ -101,6 +102,41 @@ def saved(found: Saved | None) -> str:
     return f"saved to {found.path}: {counted}"
 
 
+def size_in_brokers(size: int, about: Summary) -> str:
+    """Return a size for users, with the number of brokers where they were cut."""
+    if about.cut is None:
+        return str(size)
+    brokers = size * about.parts
+    return f"{size}, {brokers} {'broker' if brokers == 1 else 'brokers'}"
+
+
+def _people(found: Report) -> dict[str, str]:
+    """Return fields for users, some of which stand for those of programs with the same name."""
+    about = found.summary
+    return _cut_fields(about) | _outdated_fields(about) | _scaler_fields(found.scalers or ())
+
+
+def _programs(found: Report) -> dict[str, Any]:
+    return _broker_counts(found.summary) | {"autoscalers": _scaler_rows(found.scalers or ())}
+
+
+def _broker_counts(about: Summary) -> dict[str, Any]:
+    """Return how many brokers the size is, how many hosts Flux knows at most, and how brokers were cut."""
+    return {
+        "brokers": about.size * about.parts,
+        "max_brokers": about.max_size and about.max_size * about.parts,
+        "granularity": about.cut and dataclasses.asdict(about.cut),
+    }
+
+
+def _cut_fields(about: Summary) -> dict[str, str]:
+    if about.cut is None:
+        return {}
+    size = f"{size_in_brokers(about.size, about)} ({about.cut.policy}, {about.cut.profile})"
+    most = {"max_size": size_in_brokers(about.max_size, about)} if about.max_size else {}
+    return {"size": size, **most}
+
+
 def _outdated_fields(found: Summary) -> dict[str, str]:
     return {"status_is_old": clusters.OUTDATED} if found.is_outdated else {}
 
@@ -111,6 +147,7 @@ def _summary(found: Summary) -> ClusterSummary:
         "brokers_online": found.ready_brokers,
         "exit_code": found.exit_code,
         "queue_policy": found.queue_policy,
+        **_broker_counts(found),
     }
     return ClusterSummary(found.name, found.phase, found.size, found.max_size, found.created, more)
 

@@ -78,8 +78,20 @@ class Scaler:
 
 
 @dataclass(frozen=True, slots=True)
+class CutSummary:
+    """How brokers were cut by `spec.profile`: the content of `status.granularity`."""
+
+    policy: str
+    profile: str
+    nodes: int
+    groups: int
+    brokers: int
+    """Into how many each one of `spec.size` was cut."""
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
-    """The state of a MiniCluster."""
+    """The state of a MiniCluster. Sizes count brokers as the document has them."""
 
     namespace: str
     name: str
@@ -90,6 +102,7 @@ class Summary:
     max_size: int | None
     """None where nothing limits growth yet."""
     ready_brokers: int
+    """Counts pods, also where brokers were cut."""
     exit_code: int | None
     """None until the main command has ended."""
     queue_policy: str
@@ -110,6 +123,18 @@ class Summary:
     """Since when its document waits for an operator, in seconds since 1970; None: it does not."""
     bursts: tuple[BurstSummary, ...] = ()
     """The content of `status.bursts`."""
+    cut: CutSummary | None = None
+    """None: each one of `spec.size` is one broker."""
+
+    @property
+    def parts(self) -> int:
+        """Return how many brokers, and so pods, each one of `spec.size` is."""
+        return self.cut.brokers if self.cut is not None else 1
+
+    @property
+    def min_brokers(self) -> int:
+        """Return how many brokers are started before jobs are, as a lead counts them."""
+        return self.min_size * self.parts
 
     def condition(self, type_: str) -> ConditionSummary | None:
         """Return a condition; None where the status does not have it."""
@@ -152,6 +177,8 @@ def status_of(item: Object) -> Object:
 def of(item: Object) -> Summary:
     """Return the summary of a MiniCluster."""
     metadata, spec, status = item["metadata"], item.get("spec") or {}, status_of(item)
+    cut = _cut(status.get("granularity"))
+    hosts = status.get("maximumSize", 0)  # counts pods
     is_seen = _is_seen(item, status)
     is_elsewhere = _is_elsewhere(item)
     return Summary(
@@ -160,7 +187,7 @@ def of(item: Object) -> Summary:
         uid=metadata["uid"],
         phase=ENDING if "deletionTimestamp" in metadata else status.get("phase", ""),
         size=spec.get("size", 0),
-        max_size=status.get("maximumSize") or spec.get("maxSize") or None,
+        max_size=hosts // (cut.brokers if cut else 1) or spec.get("maxSize") or None,
         ready_brokers=status.get("readyBrokers", 0),
         exit_code=status.get("exitCode"),
         queue_policy=status.get("queuePolicy", ""),
@@ -174,6 +201,7 @@ def of(item: Object) -> Summary:
         is_to_be_suspended=bool(spec.get("suspend")),
         waits_since=waits_since(item),
         bursts=tuple(_burst(each) for each in status.get("bursts") or ()),
+        cut=cut,
     )
 
 
@@ -231,6 +259,14 @@ def summarize_event(event: Object) -> EventSummary:
 def seconds(text: str | None) -> float | None:
     """Return a time of Kubernetes (RFC 3339) in seconds since 1970."""
     return datetime.fromisoformat(text).timestamp() if text else None
+
+
+def _cut(stored: Object | None) -> CutSummary | None:
+    """Return how brokers were cut; None where they were not, or a later release stored it in another way."""
+    names = [each.name for each in fields(CutSummary)]
+    if not stored or any(name not in stored for name in names) or stored["brokers"] < 1:
+        return None
+    return CutSummary(**{name: stored[name] for name in names})
 
 
 def _burst(burst: Object) -> BurstSummary:

@@ -297,8 +297,10 @@ class TestSize:
         known = {**status, "maximumSize": 16}
         found = self.planned(make, now, known, 4)
         assert the(found, "Job")["spec"]["parallelism"] == 16
-        spec = {**JOB, "size": 5, "tasks": 8}
-        refused = plan(make(spec, status=known), seen(make, JobReport(8), spec, known), SCALE, None, now)
+        spec = {**JOB, "size": 4, "tasks": 8}
+        cluster = make(spec, status=known)
+        grown = cluster.model_copy(update={"spec": cluster.spec.model_copy(update={"size": 5})})
+        refused = plan(grown, seen(make, JobReport(8), spec, known), SCALE, None, now)
         (valid,) = (each for each in refused.status["conditions"] if each["type"] == "Valid")
         assert valid["message"] == (
             "spec.size is 5, but the brokers were started with a list of 16 hosts (4 for each one of"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from minicluster.kube_client.errors import FailedError, NotRunningError
+from minicluster.kube_client.errors import ApiError, Cause, FailedError, NotRunningError, RefusalError
 from minicluster.remote import clusters, summary
 
 if TYPE_CHECKING:
@@ -53,12 +53,13 @@ def test_a_size_that_cannot_be_had_is_an_error() -> None:
 
 
 class Session:
-    """Has one MiniCluster, and notes its changes and what the user is shown."""
+    """Has one MiniCluster, and notes its changes and what the user is shown; or refuses to change it."""
 
-    def __init__(self, found: Object) -> None:
+    def __init__(self, found: Object, answer: Exception | None = None) -> None:
         self.found = found
         self.client = self
         self.namespace = "science"
+        self.answer = answer
         self.changes: list[Any] = []
         self.notices: list[str] = []
 
@@ -67,8 +68,10 @@ class Session:
         return self.found
 
     async def patch(self, *change: Any) -> None:
-        """Note it."""
+        """Note it, or refuse."""
         self.changes.append(change)
+        if self.answer is not None:
+            raise self.answer
 
     def notice(self, text: str) -> None:
         """Note it."""
@@ -93,7 +96,7 @@ def test_who_does_not_wait_is_warned_where_nothing_will_happen(metadata: Object,
     found["metadata"] |= metadata
     session = Session(found)
     done = asyncio.run(clusters.scale(cast("NamespaceSession", session), "mc", 2, wait=False))
-    assert (done, len(session.changes), session.notices) == ((9, 2), 1, expected)
+    assert (done, len(session.changes), session.notices) == ((9, 2, 1), 1, expected)
     assert "nothing happens until one does" in clusters.OUTDATED
 
 
@@ -109,3 +112,29 @@ def test_what_has_ended_is_not_scaled(phase: str, wait: bool) -> None:
     )
     assert (refusal.value.exit_code, str(refusal.value)) == (1, message)
     assert not session.changes
+
+
+def cut() -> Object:
+    """Return a MiniCluster whose brokers were cut into four for each one of its size."""
+    found = item("Running", brokers="True")
+    found["spec"] = {"size": 2}
+    stored = {"policy": "scale", "profile": "memory", "nodes": 8, "groups": 8, "brokers": 4}
+    found["status"] |= {"maximumSize": 16, "granularity": stored}
+    return found
+
+
+def test_the_size_of_one_that_was_cut_counts_the_documents_brokers() -> None:
+    """It is sent as it was given; each is four brokers."""
+    session = Session(cut())
+    done = asyncio.run(clusters.scale(cast("NamespaceSession", session), "mc", 3, wait=False))
+    assert (done, [change[3] for change in session.changes]) == ((2, 3, 4), [{"spec": {"replicas": 3}}])
+
+
+def test_a_size_that_is_refused_is_named_with_its_brokers() -> None:
+    """The limit is in the document's brokers, as the size is."""
+    refused = ApiError(422, "Invalid", "no", causes=(Cause("spec.size", "Invalid value: too large"),))
+    session = cast("NamespaceSession", Session(cut(), refused))
+    with pytest.raises(RefusalError) as error:
+        asyncio.run(clusters.scale(session, "mc", 5))
+    message = "cluster mc: cannot have the size 5, which is 20 brokers: too large (4)"
+    assert str(error.value) == message

@@ -1,10 +1,17 @@
 """What a MiniCluster's document and status say together."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 from minicluster.instance.records import BurstSummary
 from minicluster.remote import clusters, reports, summary
 from tests.remote.far_cluster import cluster
+
+if TYPE_CHECKING:
+    from tests.operator.field_sets import Object
 
 
 @pytest.mark.parametrize(
@@ -90,3 +97,48 @@ def test_bursts_are_those_of_the_status() -> None:
     first, second = reports.status(clusters.Report(summary.of(item), None)).bursts
     assert first == BurstSummary(*("01h0000001", "burst-0", "far", "active", 2), until="2026-03-12T15:09:26Z")
     assert second == BurstSummary("b")
+
+
+CUT = {"policy": "granularity", "profile": "memory", "nodes": 4, "groups": 4, "brokers": 4}
+
+
+def cut_cluster(**more: Any) -> Object:
+    """Return a MiniCluster of the size 2 whose brokers were cut into 4 each."""
+    item = cluster("Running", "Running", maximumSize=16, readyBrokers=8, granularity=CUT, **more)
+    item["spec"] |= {"size": 2, "minSize": 2}
+    return item
+
+
+def test_a_size_of_brokers_that_were_cut_is_shown_as_both() -> None:
+    """Flux has 16 hosts, four for each one of spec.size, which is 2 and may become 4."""
+    found = clusters.Report(summary.of(cut_cluster()), None)
+    status, sample = reports.status(found), reports.sample(found)
+    counted = {"brokers": 8, "max_brokers": 16, "granularity": CUT}
+    assert (status.cluster.size, status.cluster.max_size) == (2, 4)
+    assert {key: status.programs[key] for key in counted} == counted
+    shown = {"size": "2, 8 brokers (granularity, memory)", "max_size": "4, 16 brokers"}
+    assert {key: status.people[key] for key in shown} == shown
+    assert (sample.row["size"], sample.row["max_size"], sample.row["brokers_online"]) == (2, 4, 8)
+    assert sample.programs.items() >= counted.items()
+    assert sample.people == shown
+    assert sample.least == 8, "the queue's metrics count brokers"
+
+
+def test_a_listing_has_brokers_beside_the_size_where_any_were_cut() -> None:
+    whole, cut = (summary.of(each) for each in (cluster(), cut_cluster()))
+    with_cut = reports.listing([whole, cut], "science")
+    assert with_cut.columns[:5] == ("name", "phase", "size", "max_size", "brokers")
+    assert [each.more["brokers"] for each in with_cut.clusters] == [1, 8]
+    assert "brokers" not in reports.listing([whole], "science").columns
+
+
+@pytest.mark.parametrize(
+    "stored", [None, {}, {"policy": "scale", "later": 1}, {**CUT, "brokers": 0}], ids=str
+)
+def test_what_is_not_cut_is_shown_as_before(stored: Any) -> None:
+    """So is what a later release may store in another way."""
+    item = cluster("Running", "Running", maximumSize=3, granularity=stored)
+    found = reports.status(clusters.Report(summary.of(item), None))
+    assert (found.cluster.size, found.cluster.max_size, dict(found.people)) == (1, 3, {})
+    assert found.programs["granularity"] is None
+    assert (found.programs["brokers"], found.programs["max_brokers"]) == (1, 3)

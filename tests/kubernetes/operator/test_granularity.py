@@ -58,6 +58,17 @@ def test_a_minicluster_is_cut_for_the_nodes_that_it_may_use_and_scaled_as_it_was
         assert "defect" not in found.text()
 
 
+def test_a_size_for_which_flux_has_no_hosts_is_refused(plane: ControlPlane, namespace: str) -> None:
+    """Eight hosts are a size of two: the API server counts brokers as the document has them."""
+    create(plane.api, namespace, **{key: value for key, value in SPEC.items() if key != "maxSize"})
+    cut = {"policy": "scale", "profile": "memory", "nodes": 8, "groups": 8, "brokers": 4}
+    status = {"maximumSize": 8, "granularity": cut}
+    plane.api.merge(operators.path(namespace, "mc", "status"), {"status": status})
+    scale = operators.path(namespace, "mc", "scale")
+    assert plane.api.merge(scale, {"spec": {"replicas": 2}})["spec"]["replicas"] == 2
+    assert messages.BEYOND_START in refusal(lambda: plane.api.merge(scale, {"spec": {"replicas": 3}}))
+
+
 @pytest.mark.parametrize("change", [{"profile": "cpu"}, {"granularity": "none"}])
 def test_what_brokers_were_cut_by_cannot_change(plane: ControlPlane, namespace: str, change: Any) -> None:
     create(plane.api, namespace, **SPEC)
