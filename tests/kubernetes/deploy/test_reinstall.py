@@ -35,8 +35,8 @@ def release(helm: Path, programs: None, tmp_path: Path) -> Iterator[Release]:
         yield Release(helm, plane, tmp_path, SYSTEM)
 
 
-def typed(release: Release, line: str, folder: Path) -> None:
-    """Type a line of the page in the checkout."""
+def typed(release: Release, line: str, folder: Path, code: int = 0) -> str:
+    """Type a line of the page in the checkout; return what it writes to standard error."""
     kubectl = locate(kubernetes()).get("kubectl")
     if kubectl is None:
         pytest.skip("no kubectl beside the other programs of Kubernetes")
@@ -47,7 +47,8 @@ def typed(release: Release, line: str, folder: Path) -> None:
     done = subprocess.run(
         ["sh", "-ec", line], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, f"{line}: {done.stderr}"
+    assert done.returncode == code, f"{line}: {done.stderr}"
+    return done.stderr
 
 
 def lines(first: str) -> list[str]:
@@ -100,6 +101,22 @@ def test_manifests_that_are_deleted_and_applied_again_find_the_keys(release: Rel
     assert (labels["app.kubernetes.io/managed-by"], key(release)) == ("Helm", made)
     release.run("upgrade", str(CHART), "--reset-then-reuse-values", "--set", "log.level=debug")
     assert "--log-level=debug" in str(release.api.get(DEPLOYMENT)["spec"])
+
+
+def test_manifests_follow_a_release(release: Release, tmp_path: Path) -> None:
+    """As the page has it; of what Helm has left it still owns the fields, where a manifest has others."""
+    release.install(CHART)
+    made = make_key(release)
+    until(lambda: may_edit(release), "the role to be added to `edit`")
+    uninstall, crd, *rest = lines("helm uninstall minicluster-operator --namespace minicluster-system --wait")
+    typed(release, uninstall, tmp_path)
+    apply, _, file = crd.replace(" --force-conflicts", "").rpartition(" ")
+    refused = typed(release, f"sed 's/part-of: flux.*/part-of: another/' {file} | {apply} -", tmp_path, 1)
+    assert 'conflict with "helm"' in refused
+    for line in (crd, *rest):
+        typed(release, line, tmp_path)
+    labels = release.api.get(DEPLOYMENT)["metadata"]["labels"]
+    assert ("app.kubernetes.io/managed-by" in labels, key(release), may_edit(release)) == (False, made, True)
 
 
 def test_a_release_that_is_uninstalled_and_installed_again_finds_the_keys(
