@@ -36,6 +36,7 @@ metadata: {{name: {name}}}
 spec:
   size: {brokers}
   interactive: true
+  flux: {{brokerConfig: {config}}}
   containers: [{{image: any, resources: {{limits: {{cpu: "{cores}"}}}}}}]
 """
 
@@ -112,15 +113,17 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def live(policy: str, brokers: int, cores: int, *words: str) -> Iterator[Cluster]:
+def live(policy: str, brokers: int, cores: int, *words: str, config: str = "") -> Iterator[Cluster]:
     """Bring up a cluster whose brokers have so many cores each, independent of the machine, and end it.
 
-    `words` are further ones of `minicluster up`.
+    `words` are further ones of `minicluster up`, and `config` is of broker.toml.
     """
     with tempfile.TemporaryDirectory(prefix="mcb-", dir="/tmp") as directory:
         os.environ[ownership.ROOT_VARIABLE] = f"{directory}/m"
         document = Path(directory, "live.yaml")
-        document.write_text(DOCUMENT.format(name=NAME, brokers=brokers, cores=cores))
+        document.write_text(
+            DOCUMENT.format(name=NAME, brokers=brokers, cores=cores, config=json.dumps(config))
+        )
         _minicluster("up", str(document), "--engine", "embedded", "--policy", policy, *words)
         try:
             with contextlib.closing(cast("RpcInstance", connection.of(NAME))) as instance:

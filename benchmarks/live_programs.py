@@ -6,9 +6,9 @@
 `computes` and `multiplies` stay in the processor. `asks` computes, and waits for a neighbour's answer over a
 socket, for about three times as long. `reads` goes from line to line of its --bytes of memory in random order
 (`chase.c`, compiled into --library): fast where a cache has them, slow where another one's lines are there.
-`coupled` computes a little and exchanges a word with the job's other task, again and again, as an Allreduce
-does. A block takes some milliseconds alone. At its end a program prints its seconds, and those of CPU time,
-as JSON. With --measure it prints how many blocks it does in so many seconds.
+`coupled` computes a little, waits, and sums up over both tasks of the job, about every millisecond
+(`coupled_ranks.py`). A block takes some milliseconds alone. At its end a program prints its seconds, and
+those of CPU time, as JSON. With --measure it prints how many blocks it does in so many seconds.
 """
 
 from __future__ import annotations
@@ -20,10 +20,15 @@ import json
 import os
 import socket
 import time
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from coupled_ranks import ranks, stepping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from coupled_ranks import MpiRanks, SocketRanks
 
 WAITS = 0.74
 """Which part of its time `asks` waits: Statistics uses 26 % of a processor."""
@@ -32,7 +37,8 @@ _HASHES = 300
 _FACTOR = 3**2000
 _MULTIPLICATIONS = 1000
 _STEPS = 100_000
-_CONNECT_SECONDS = 30.0
+_STEP_HASHES, _STEP_WAIT, _BLOCK_STEPS = 4, 0.0006, 10
+"""Of a coupled program, which waits 0.6 ms a step."""
 
 
 def computing(rounds: int) -> None:
@@ -80,28 +86,6 @@ def answering() -> socket.socket:
     os._exit(0)
 
 
-def coupled() -> socket.socket:
-    """Return a connection between the two tasks of this job."""
-    directory = os.environ["FLUX_JOB_TMPDIR"]
-    path = f"{directory}/pair"
-    if os.environ["FLUX_TASK_RANK"] == "0":
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(path)
-        listener.listen()
-        return listener.accept()[0]
-    deadline = time.monotonic() + _CONNECT_SECONDS
-    while True:
-        connection = socket.socket(socket.AF_UNIX)
-        try:
-            connection.connect(path)
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return connection
-
-
 def asking() -> Callable[[], object]:
     """Return a block that computes, and waits in proportion to the CPU time of that."""
     neighbour = answering()
@@ -116,17 +100,9 @@ def asking() -> Callable[[], object]:
     return request
 
 
-def exchanging() -> Callable[[], object]:
-    """Return a block that computes, and exchanges a word ten times."""
-    peer = coupled()
-
-    def exchange() -> None:
-        for _ in range(10):
-            computing(_HASHES // 10)
-            peer.sendall(b"w")
-            peer.recv(1)
-
-    return exchange
+def coupled(world: MpiRanks | SocketRanks) -> Callable[[], object]:
+    """Return the block of a task that sums up with the other one in each step."""
+    return partial(stepping, partial(computing, _STEP_HASHES), _STEP_WAIT, _BLOCK_STEPS, world)
 
 
 def block_of(options: argparse.Namespace) -> Callable[[], object]:
@@ -138,8 +114,6 @@ def block_of(options: argparse.Namespace) -> Callable[[], object]:
             return lambda: multiplying(_MULTIPLICATIONS)
         case "reads":
             return Reader(options.library, options.bytes).block
-        case "coupled":
-            return exchanging()
     return asking()
 
 
@@ -155,7 +129,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.cpu is not None:
         os.sched_setaffinity(0, {options.cpu})
-    block = block_of(options)
+    world = ranks() if options.kind == "coupled" else None
+    block = block_of(options) if world is None else coupled(world)
     block()
     begin, done = time.monotonic(), 0
     while done < options.blocks or time.monotonic() - begin < options.measure:
@@ -163,7 +138,11 @@ def main() -> None:
         done += 1
     seconds = time.monotonic() - begin
     used = os.times()
-    print(json.dumps({"blocks": done, "seconds": seconds, "cpu": used.user + used.system}))
+    found: dict[str, Any] = {"blocks": done, "seconds": seconds, "cpu": used.user + used.system}
+    if world is not None:
+        found["exchange"] = world.name
+        world.end()
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

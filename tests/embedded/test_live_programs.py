@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,4 +61,18 @@ def test_a_coupled_pair_goes_step_by_step(tmp_path: Path) -> None:
         call("live_programs.py", "coupled", "2", FLUX_JOB_TMPDIR=str(tmp_path), FLUX_TASK_RANK=str(rank))
         for rank in range(2)
     ]
-    assert [json.loads(printed(each))["blocks"] for each in pair] == [2, 2]
+    done = [json.loads(printed(each)) for each in pair]
+    assert [each["blocks"] for each in done] == [2, 2]
+    assert {each["exchange"] for each in done} == {"a UNIX socket: no MPICH, or no PMI"}
+
+
+@pytest.mark.skipif(
+    not Path(sys.prefix, "lib", "libmpi.so.12").exists(), reason="the mpich wheel is not installed"
+)
+def test_a_coupled_pair_is_of_mpi_ranks_where_it_can_be(cluster: Any) -> None:
+    program = str(BENCHMARKS / "live_programs.py")
+    done = cluster.flux("run", "-N1", "-n2", sys.executable, program, "coupled", "2")
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["blocks"] for each in found] == [2, 2]
+    assert all(each["exchange"].startswith("MPICH ") for each in found)
