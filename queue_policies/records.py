@@ -255,7 +255,7 @@ class Happened(enum.Enum):
     WOKEN = enum.auto()  # the time came for which the policy asked
     CLUSTER = enum.auto()  # ranks went up, down, drained or undrained; or a time limit changed
     MEASURED = enum.auto()  # a running job's usage was measured anew
-    DEGRADED = enum.auto()  # a running job that shares its cores makes less progress than its quota explains
+    DEGRADED = enum.auto()  # a running job that has guests does much less than its quota explains
 
 
 class Change(NamedTuple):
