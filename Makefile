@@ -114,7 +114,8 @@ prove-clouds: $(VENV)/.ready
 PLACEMENT_PROOFS := benchmarks/interference.py benchmarks/reproduce_granularity.py benchmarks/placements.py
 prove-placement: $(VENV)/.ready
 	@code=0; for proof in $(PLACEMENT_PROOFS); do echo "== $$proof"; $(BIN)/python $$proof || code=1; done; \
-		$(PYTEST) -s -v --prove-placement tests/kubernetes/pods/test_exclusive_cores.py || code=1; exit $$code
+		$(PYTEST) -s -v --prove-placement $(addprefix tests/kubernetes/pods/test_,exclusive_cores.py saving_cut.py) || \
+		code=1; exit $$code
 
 prove-cosched: $(VENV)/.ready
 	@code=0; $(BIN)/python -m tests.queue_policies.proofs.cosched_bound || code=1; \

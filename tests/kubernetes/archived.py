@@ -27,14 +27,17 @@ class Archived:
         size: int,
         archive_volume: dict[str, Any] | None = None,
         volumes: dict[str, Any] | None = None,
+        resources: dict[str, Any] | None = None,
+        brokers: int = 0,
         **spec: Any,
     ) -> None:
-        """Create it, and wait until all brokers have joined."""
+        """Create it, and wait until all brokers have joined: as many as its size, or where it is cut more."""
         container = self.ledger.container()
+        container["resources"] = resources or container["resources"]
         usual = {"hostPath": str(self.folder), "path": "/archive"}
         container["volumes"] |= {"archive": archive_volume or usual, **(volumes or {})}
         wanted = {"interactive": True, "size": size, "maxSize": 4, "minSize": 1, **spec}
-        self.live.create(container, archive={"path": ARCHIVE}, **wanted).joined(size)
+        self.live.create(container, archive={"path": ARCHIVE}, **wanted).joined(brokers or size)
 
     def shell(self, command: str) -> str:
         """Run a command in the lead's container; return its output."""

@@ -63,15 +63,16 @@ TIMEOUT = 1200  # seconds for a test on nodes that asks for no other
 FURTHER = {"oldest_plane", "helm", "metrics_client", "metrics_server", "keda_programs"}
 FIRST_ON_NODES = {"test_bring_up.py", "test_ends.py"}
 HERE = Path(__file__).parent
-OWN_NODES = "test_exclusive_cores.py"
+PLACEMENT_FILES = ("test_exclusive_cores.py", "test_saving_cut.py")
 """What is collected with `--prove-placement` alone."""
 UNASKED = ("endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller")
 """Controllers that list the pods behind Services: nobody asks where no pod has a network."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out what has a cluster with nodes of its own."""
-    return True if collection_path.name == OWN_NODES and not config.getoption("--prove-placement") else None
+    """Leave out what takes long for what it shows: a cluster with nodes of its own, three clusters in turn."""
+    is_asked_for = config.getoption("--prove-placement")
+    return True if collection_path.name in PLACEMENT_FILES and not is_asked_for else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -72,6 +72,37 @@ def test_jobs_that_do_not_fit_any_more_are_kept(kit: Any, tmp_path: Path) -> Non
         bench.engine.close()
 
 
+def test_jobs_come_through_brokers_that_are_cut_and_made_whole_again(kit: Any, tmp_path: Path) -> None:
+    """As where a MiniCluster is made again with another granularity: four cores on one broker, or on four.
+
+    What asks for tasks runs on either. What needs a broker of some size waits for one, and loses nothing.
+    """
+    for name in ("whole", "cut", "again"):
+        (tmp_path / name).mkdir()
+    whole = kit.Bench(tmp_path / "whole", nodes=1, cores=4)
+    whole.call("job-manager.queue-start", start=False)
+    tasks, large, after = whole.submit(slots=4), whole.submit(cores=4), whole.submit(slots=2)
+    whole.call("content.dump", path=str(tmp_path / "first"))
+    cut = kit.Bench(tmp_path / "cut", nodes=4, cores=1, restore=str(tmp_path / "first"))
+    cut.call("job-manager.queue-start", start=True)
+    assert cut.running() == [tasks]
+    assert "is kept, it does not fit any more: " in "".join(cut.logged)
+    cut.finish(tasks)
+    assert cut.running() == [tasks, after]
+    cut.finish(after)
+    cut.call("job-manager.queue-start", start=False)
+    wide = cut.submit(nodes=4)
+    cut.call("content.dump", path=str(tmp_path / "second"))
+    again = kit.Bench(tmp_path / "again", nodes=1, cores=4, restore=str(tmp_path / "second"))
+    again.call("job-manager.queue-start", start=True)
+    assert again.running() == [large]
+    kept = [line for line in again.logged if "is kept" in line]
+    assert len(kept) == 1, "the one for four brokers"
+    assert again.shown(wide)["annotations"]["sched"]["reason_pending"] in kept[0]
+    for bench in (whole, cut, again):
+        bench.engine.close()
+
+
 def test_whether_a_job_could_ever_run_is_answered(bench: Any, kit: Any) -> None:
     """In the words with which it would be ended."""
     assert bench.call("feasibility.check", jobspec=kit.jobspec(nodes=2)) == {}
