@@ -96,6 +96,8 @@ NO_GUESTS = {
     "more than it is offered": {"size": 3},
     "it is to share with nobody": {"consent": SharingConsent.NEVER},
     "another user's": {"user": 7},
+    "its use is no number: it needs what it asks for": {"size": 3, "usage": Usage(math.nan)},
+    "its use is above all": {"size": 3, "usage": Usage(1.5)},
 }
 
 
@@ -196,6 +198,15 @@ def test_a_clock_that_goes_back_does_no_harm(kit: Any) -> None:
     policy = Cosched(experts=TWO, seed=SEED)
     given = parted(kit, 140.0, 0.4, 1.0)
     assert weights(policy, kit.answer(policy, given, 50.0)) == {"half": 0.5, "never": 0.5}
+
+
+def test_a_clock_that_leaps_ahead_costs_no_more_than_the_worst_guest(kit: Any) -> None:
+    """A day in which the host seems to have done little: losses are at most 1."""
+    policy = Cosched(experts=TWO, seed=SEED)
+    leap = weights(policy, kit.answer(policy, parted(kit, 86_500.0, 0.4, 0.5), 86_500.0))
+    worst = weights(policy, kit.answer(policy, parted(kit, 300.0, 0.4, 0.5), 300.0))
+    assert leap == worst
+    assert all(math.isfinite(each) for each in leap.values())
 
 
 def test_a_host_that_ends_as_its_guest_does_is_counted(kit: Any) -> None:
