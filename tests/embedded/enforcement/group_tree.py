@@ -34,6 +34,7 @@ class GroupTree(GroupFiles):
         self.top = top
         self.root = root
         self.refused: dict[str, int] = {}  # by what is done: the error with which it fails
+        self.missing: set[str] = set()  # files that this kernel does not have
         self._fill(top, controllers)
 
     def _fill(self, group: Path, controllers: str) -> None:
@@ -42,7 +43,7 @@ class GroupTree(GroupFiles):
             if group != self.top:
                 files |= OF_CONTROLLERS[name]
         for name, text in files.items():
-            if not (group / name).exists():
+            if name not in self.missing and not (group / name).exists():
                 (group / name).write_text(text)
         (group / "cgroup.controllers").write_text(controllers + "\n")
 

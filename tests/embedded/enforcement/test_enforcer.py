@@ -52,6 +52,14 @@ def test_the_first_that_holds_is_taken(tmp_path: Path, chosen: str, expected: Wa
     assert (found.way, found.close()) == (expected, True)
 
 
+def test_where_the_kernel_has_no_quotas_jobs_are_bound(tmp_path: Path) -> None:
+    tree = GroupTree(tmp_path, root=True)
+    tree.missing = {"cpu.max"}
+    found = enforcer(NAME, files=tree, texts=texts(tmp_path))
+    assert found.way is Way.AFFINITY
+    assert found.reasons[Way.GROUPS_2].endswith("minicluster.d.now/cpu.max: No such file or directory")
+
+
 def test_where_none_holds_each_has_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module.os, "sched_getaffinity", lambda _pid: {0})
     found = enforcer(NAME, texts=("", ""))

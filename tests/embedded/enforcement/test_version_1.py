@@ -57,6 +57,12 @@ def test_a_limit_is_a_quota_and_a_weight(tmp_path: Path) -> None:
     assert job.consumption().cpu_seconds == 2.5
 
 
+def test_a_kernel_without_quotas_does_not_hold(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"cpu\.cfs_quota_us"):
+        version_1.opened(GroupFiles(), {"cpu": OwnGroup(tmp_path, True)}, NAMED)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_without_the_hierarchy_it_does_not_hold(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="no hierarchy of version 1 with the controller cpu"):
         version_1.opened(GroupFiles(), {"memory": OwnGroup(tmp_path, True)}, NAMED)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from minicluster.embedded.execution.rank.enforcement.control_groups import ControlGroups
 
 NAME = GroupName("minicluster.d.", "now")
-PARENTS = {10: 1, 11: 10, 12: 11, 20: 1}
-"""Process 10 has started 11, which is the broker, and that has started 12. 20 is another's."""
+PARENTS = {10: 1, 11: 10, 12: 11, 13: 11, 14: 13, 20: 1}
+"""Process 10 has started 11, which is the broker, and that has started 12 and 13. 20 is another's."""
 
 
 def opened(tree: GroupTree, group: Path | None = None) -> ControlGroups:
@@ -79,6 +79,42 @@ def test_processes_in_the_brokers_own_group_move_where_they_may(
     again = opened(tree, leaf)  # another broker, which began in the group of the first one's processes
     assert groups(tree) == [".", version_2.LEAF, "minicluster.d.now"]
     assert again.close()
+
+
+class BusyTree(GroupTree):
+    """One in which processes that move start others, which stay."""
+
+    def __init__(self, top: Path, started: dict[str, str]) -> None:
+        super().__init__(top)
+        self.started = started
+
+    def _move(self, file: Path, pid: str) -> None:
+        super()._move(file, pid)
+        if pid in self.started:
+            (self.top / "cgroup.procs").write_text(self.started[pid] + "\n")
+
+
+def test_what_is_started_meanwhile_moves_too(tmp_path: Path) -> None:
+    tree = BusyTree(tmp_path, {"11": "13", "13": "14"})
+    (tmp_path / "cgroup.procs").write_text("10\n11\n")
+    made = opened(tree)
+    assert ((tmp_path / "cgroup.procs").read_text(), made.close()) == ("", True)
+
+
+def test_where_more_and_more_is_started_it_does_not_hold(tmp_path: Path) -> None:
+    tree = BusyTree(tmp_path, {"11": "12", "12": "12"})
+    (tmp_path / "cgroup.procs").write_text("11\n")
+    with pytest.raises(OSError, match="Device or resource busy"):
+        opened(tree)
+    assert "minicluster.d.now" not in groups(tree)
+
+
+def test_a_kernel_without_quotas_does_not_hold(tmp_path: Path) -> None:
+    tree = GroupTree(tmp_path, root=True)
+    tree.missing = {"cpu.max"}
+    with pytest.raises(FileNotFoundError, match=r"minicluster\.d\.now/cpu\.max"):
+        opened(tree)
+    assert groups(tree) == ["."]
 
 
 @pytest.mark.parametrize(

@@ -179,6 +179,14 @@ class ControlGroups:
         for group in set(self._groups.values()):
             self._files.write(group / file, text)
 
+    def check(self, hierarchy: str, file: str) -> None:
+        """Make sure that groups have a file. Raises OSError where they lack it; nothing is left then."""
+        try:
+            self._files.read(self._groups[hierarchy] / file)
+        except OSError:
+            self.close()
+            raise
+
     def begin(self, job: int, processes: Processes) -> JobGroup:
         """Make the groups of a job. Raises EnforcementLost, and leaves nothing then."""
         made: list[Path] = []

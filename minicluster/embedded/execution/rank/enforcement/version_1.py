@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from minicluster.embedded.execution.rank.enforcement.records import CpuLimit
 
 CPU, ACCOUNTING, MEMORY = "cpu", "cpuacct", "memory"
+QUOTA = "cpu.cfs_quota_us"
+"""A kernel without bandwidth control has groups without it."""
 _CORE_WEIGHT = 1024
 """The kernel's `cpu.shares` of a group, here of each core that a job has."""
 
@@ -38,7 +40,7 @@ class Version1:
         cores = limit.size if limit.cores is None else limit.cores
         return (
             (CPU, "cpu.cfs_period_us", str(PERIOD_US)),
-            (CPU, "cpu.cfs_quota_us", str(quota)),
+            (CPU, QUOTA, str(quota)),
             (CPU, "cpu.shares", str(max(2, round(cores * _CORE_WEIGHT)))),
         )
 
@@ -52,4 +54,6 @@ def opened(files: GroupFiles, own: Mapping[str, OwnGroup], group_name: GroupName
     if CPU not in own:
         raise OSError(errno.ENOENT, "no hierarchy of version 1 with the controller cpu")
     bases = {name: own[name].directory for name in (CPU, ACCOUNTING, MEMORY) if name in own}
-    return ControlGroups(files, bases, (CPU,), Version1(), group_name)
+    made = ControlGroups(files, bases, (CPU,), Version1(), group_name)
+    made.check(CPU, QUOTA)
+    return made

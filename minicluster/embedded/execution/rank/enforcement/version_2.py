@@ -29,8 +29,12 @@ if TYPE_CHECKING:
     from minicluster.embedded.execution.rank.enforcement.hierarchies import OwnGroup
     from minicluster.embedded.execution.rank.enforcement.records import CpuLimit
 
+QUOTA = "cpu.max"
+"""A kernel without bandwidth control has groups without it."""
 LEAF = "minicluster-brokers"
 """The group for the processes that were in a broker's own; brokers that had one group have this together."""
+_MAX_MOVES = 5
+"""What is started while others move is moved in the next pass."""
 _CONTROLLERS, _PASSED_ON = "cgroup.controllers", "cgroup.subtree_control"
 _WEIGHT, _MAX_WEIGHT = 100, 10_000
 """The kernel's `cpu.weight` of a group, here of each core that a job has; and the greatest."""
@@ -48,7 +52,7 @@ class Version2:
         quota = "max" if limit.cores is None else str(max(LEAST_QUOTA_US, round(limit.cores * PERIOD_US)))
         cores = limit.size if limit.cores is None else limit.cores
         return (
-            (VERSION_2, "cpu.max", f"{quota} {PERIOD_US}"),
+            (VERSION_2, QUOTA, f"{quota} {PERIOD_US}"),
             (VERSION_2, "cpu.weight", str(min(_MAX_WEIGHT, max(1, round(cores * _WEIGHT))))),
         )
 
@@ -85,6 +89,7 @@ def opened(
         raise OSError(errno.ENOENT, f"{base / _CONTROLLERS} does not have cpu")
     _pass_on(files, base, me, parent)
     made = ControlGroups(files, {VERSION_2: base}, (VERSION_2,), Version2(), name)
+    made.check(VERSION_2, QUOTA)
     try:
         made.prepare(_PASSED_ON, "+cpu")
         with contextlib.suppress(OSError):  # then the memory of processes is added up
@@ -97,20 +102,25 @@ def opened(
 
 def _pass_on(files: GroupFiles, base: Path, me: int, parent: Callable[[int], int]) -> None:
     """Have the groups in `base` get the controllers. Raises OSError."""
-    try:
-        files.write(base / _PASSED_ON, "+cpu")
-    except OSError as error:
-        if error.errno != errno.EBUSY:
-            raise
-        _move_processes(files, base, me, parent)
-        files.write(base / _PASSED_ON, "+cpu")
+    moved: list[int] = []
+    for moves_left in reversed(range(_MAX_MOVES)):
+        try:
+            files.write(base / _PASSED_ON, "+cpu")
+            break
+        except OSError as error:
+            if error.errno != errno.EBUSY or not moves_left:
+                raise
+            moved += _move_processes(files, base, moved, me, parent)
     with contextlib.suppress(OSError):
         files.write(base / _PASSED_ON, "+memory")
 
 
-def _move_processes(files: GroupFiles, base: Path, me: int, parent: Callable[[int], int]) -> None:
+def _move_processes(
+    files: GroupFiles, base: Path, moved: Sequence[int], me: int, parent: Callable[[int], int]
+) -> list[int]:
+    """Move the processes that are there, of which some have been `moved` already; return them."""
     pids = [int(word) for word in files.read(base / PROCS).split()]
-    if not kin(pids, me, parent):
+    if not kin([*moved, *pids], me, parent):
         raise OSError(errno.EBUSY, "processes of others are in the broker's own group", str(base))
     leaf = base / LEAF
     with contextlib.suppress(FileExistsError):
@@ -121,6 +131,7 @@ def _move_processes(files: GroupFiles, base: Path, me: int, parent: Callable[[in
         except OSError as error:
             if error.errno != errno.ESRCH:  # it has ended
                 raise
+    return pids
 
 
 def kin(pids: Sequence[int], me: int, parent: Callable[[int], int]) -> bool:
