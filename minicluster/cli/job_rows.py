@@ -11,6 +11,7 @@ from minicluster.cli import elastic_jobs, shared_cores
 from minicluster.cli.job_reasons import WORDING, ending
 from minicluster.cli.job_words import written
 from minicluster.cli.tables import age
+from minicluster.instance import stand_ins
 from minicluster.instance.records import JobResult, JobState
 from minicluster.instance.wait_reasons import context, waits_by_itself, where, why
 
@@ -37,14 +38,24 @@ def rows(
         job.state in JobState.PENDING or (job.state in JobState.RUNNING and job.queue) for job in jobs
     )
     around = context(instance.jobs, instance.queues, instance.nodes, WORDING, bursts) if asked else None
+    alike = [job for job in jobs if stand_ins.may_stand_in(job)]
+    stood_for = stand_ins.labels(instance.overview, alike) if alike else {}
 
     def info(job: Job) -> str:
+        if label := stood_for.get(job.id):
+            return _elsewhere(label, bursts())
         if around is not None and job.state in JobState.PENDING:
             return why(job, around)
         in_burst = where(job, around) if around is not None and job.state in JobState.RUNNING else ""
         return f"{_begun(job)}{in_burst}"
 
     return [_row(job, info(job), job.owner or user(job.userid, here=here)) for job in jobs]
+
+
+def _elsewhere(label: str, bursts: Iterable[BurstSummary]) -> str:
+    """Return where the job runs for which another one stands in."""
+    found = next((each for each in bursts if each.id == label), None)
+    return f"runs elsewhere; burst {label}{f' of {found.provider}' if found is not None else ''}"
 
 
 def dumped_rows(jobs: Iterable[Job]) -> list[JobRow]:

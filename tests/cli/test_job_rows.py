@@ -15,6 +15,7 @@ from minicluster.cli import job_rows
 from minicluster.instance import wait_reasons
 from minicluster.instance.errors import JobNotFound
 from minicluster.instance.records import (
+    BurstSummary,
     Job,
     JobResult,
     JobState,
@@ -79,6 +80,42 @@ def test_users_have_names_where_they_are_known(userid: int, here: bool, name: st
 def test_a_column_of_usual_values_is_left_out(row: dict[str, Any], shown: list[str]) -> None:
     usual = {"queue": "", "urgency": 16}
     assert job_rows.columns([usual, row], ["id", "queue", "urgency"]) == shown
+
+
+def _running(number: int, **more: Any) -> Job:
+    """Return a job as a stand-in is listed: one task on the lead's node, without a limit."""
+    given = {"ntasks": 1, "ranks": "0", "nodelist": "mc-0", **more}
+    return Job(number, JobState.RUN, t_run=1.0, **given)
+
+
+def test_a_stand_in_names_its_burst_and_others_are_not_asked_for() -> None:
+    asked: list[int] = []
+
+    def attributes(jobids: list[int]) -> dict[int, Any]:
+        asked.extend(jobids)
+        return {
+            2: {"minicluster": {"stand_in": "62dgmfw4gk"}},
+            3: {"minicluster": {"stand_in": "gone"}},
+            4: {},
+        }
+
+    instance: Any = SimpleNamespace(links=FARAWAY.links, overview=SimpleNamespace(attributes=attributes))
+    jobs = [
+        ENDED,
+        *(_running(number) for number in (2, 3, 4)),
+        _running(5, ranks="0-1", ntasks=2),
+        _running(6, ranks="1"),
+        _running(7, duration=60.0),
+    ]
+    bursts = [BurstSummary("62dgmfw4gk", "isolated-x", "research", "active")]
+    infos = [row["info"] for row in job_rows.rows(instance, jobs, lambda: bursts)]
+    assert infos[1:4] == [
+        "runs elsewhere; burst 62dgmfw4gk of research",
+        "runs elsewhere; burst gone",
+        "mc-0",
+    ]
+    assert asked == [2, 3, 4]
+    assert set(infos[4:]) == {"mc-0"}
 
 
 class _Waiting:

@@ -91,6 +91,9 @@ def prove(there: BurstMachine, facts: Facts, *, size: int, kills: bool) -> None:
     there.services.serve()
     there.services.until((there.folder / "wrote").exists, "what the job writes elsewhere")
     facts.equal(len(submissions(there)), 1, "submissions elsewhere")
+    [burst] = there.services.bursts()
+    shown = f"runs elsewhere; burst {burst['burst']} of {burst['provider']}"
+    facts.equal(stand_in(there, "far")["info"], shown, "what `minicluster jobs` shows of the stand-in")
     if kills:
         for number, kill in enumerate(_kills(there)):
             facts.figure(f"killed: {kill}")
