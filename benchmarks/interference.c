@@ -106,6 +106,21 @@ static void sleeper(void)
     nanosleep(&rest, NULL);
 }
 
+/* Computes in registers: it needs nothing that another core has. */
+static void make_spinner(size_t bytes)
+{
+    (void)bytes;
+}
+
+static void spinner(void)
+{
+    static uint64_t state = 1;
+    uint64_t next = state;
+    for (int step = 0; step < STEPS; step++)
+        next = next * 6364136223846793005u + 1442695040888963407u;
+    state = next;
+}
+
 static const struct {
     const char *name;
     void (*make)(size_t bytes);
@@ -115,6 +130,7 @@ static const struct {
     {"chase", make_circle, follow},
     {"stream", make_stream, stream},
     {"sleeper", make_product, sleeper},
+    {"spinner", make_spinner, spinner},
 };
 
 static void run(void (*work)(void))

@@ -4,9 +4,10 @@ python benchmarks/interference.py [--rounds N] [--seconds S] [--plot FILE.png] [
 
 The programs: `product` of two matrices that stay in a core's own cache; `chase`, which follows pointers over
 three quarters of the last-level cache; `stream`, the triad of STREAM over four times that cache; `sleeper`,
-short bursts of the product with rests between them. Each pair is on the same core and on different cores,
-five rounds, in alternating order and on exchanged cores. What is measured is the work for a second of CPU,
-over that of the program alone in the same round: that a core is shared costs nothing by itself, only what the
+short bursts of the product with rests between them. On a core without any of them a fifth one computes in
+registers, so that both have the same clock. Each pair is on the same core and on different cores, five
+rounds, in alternating order and on exchanged cores. What is measured is the work for a second of CPU, over
+that of the program alone in the same round: that a core is shared costs nothing by itself, only what the
 caches and the memory bus lose does. A pair shows contention where the median loss is twice the spread or
 more.
 

@@ -17,6 +17,7 @@ SOURCE = Path(__file__).with_name("interference.c")
 CPUS = Path("/sys/devices/system/cpu")
 STEPS = 2048
 """Of the chase, in a unit of its work."""
+SPINNER = "spinner"
 WARM_SECONDS = 0.3
 """How long programs run beside each other before anything counts: the chase goes through its lines twice."""
 DEADLINE_SECONDS = 60.0
@@ -136,14 +137,17 @@ class Machine(NamedTuple):
     def run(self, programs: Sequence[tuple[str, int]], mirrored: bool = False, size: int = 0) -> Window:
         """Run programs, each on core 0 or 1, at the same time. Ends the program where one fails.
 
-        `mirrored` exchanges the cores. `size` is the memory of the programs in place of their own, in bytes.
+        A core without a program has one that computes in registers: so the clock of the cores is the same in
+        all windows, and other processes stay away. `mirrored` exchanges the cores. `size` is the memory of
+        the programs in place of their own, in bytes.
         """
         with contextlib.ExitStack() as stack:
+            idle = {0, 1} - {core for _, core in programs}
             running = [
                 stack.enter_context(
                     self._started(kind, self.cpus[core ^ mirrored], size or self.bytes_of(kind))
                 )
-                for kind, core in programs
+                for kind, core in (*programs, *((SPINNER, core) for core in idle))
             ]
             for process in running:
                 _read(process)
@@ -162,7 +166,7 @@ class Machine(NamedTuple):
         samples = tuple(
             Sample(int(units) / seconds, seconds / self.seconds)
             for (units, _), seconds in zip(counted, used, strict=True)
-        )
+        )[: len(programs)]
         others = max(0.0, after[0] - before[0] - sum(used))
         return Window(samples, others / self.seconds, (after[1] - before[1]) / self.seconds)
 
