@@ -3,14 +3,6 @@
 A lead runs one of them, and starts the sooner for it.
 """
 
-from __future__ import annotations
-
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from queue_policies.policy import Policy
-
 CLASSES = {
     "fcfs": "queue_policies.fcfs:Fcfs",
     "backfill": "queue_policies.backfill:Backfill",
@@ -29,14 +21,3 @@ CLASSES = {
     "static": "queue_policies.cosched.static:Static",
 }
 """Where each policy's class is, by its `name`."""
-
-
-def kind(name: str) -> type[Policy]:
-    """Return the class of a policy of ours. Raises KeyError."""
-    found: type[Policy] = resolve_name(CLASSES[name])
-    return found
-
-
-def policies() -> dict[str, type[Policy]]:
-    """Return every policy of ours, by its name."""
-    return {name: kind(name) for name in CLASSES}

@@ -8,17 +8,19 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, cast
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import pluggy
 
 from queue_policies.errors import PolicyPlugin, PolicySettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from queue_policies.errors import PolicyError
 
+Kind = TypeVar("Kind")
 PROJECT = "minicluster_policies"
 """Pluggy's name for all hooks of this package."""
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
@@ -35,11 +37,50 @@ class PluginProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class PluginGroup:
+class PluginRegistry(Generic[Kind]):
+    """The classes of a group that can be used, and what is wrong with the others."""
+
+    group: PluginGroup[Kind]
+    classes: dict[str, type[Kind]]
+    """By their names."""
+    problems: tuple[PluginProblem, ...]
+
+    @property
+    def unknown(self) -> tuple[PluginProblem, ...]:
+        """The problems by which a class may be missing: all but those of names that are taken."""
+        return tuple(each for each in self.problems if each.name not in self.classes)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A line for each plug-in, or class of one, that is ignored."""
+        return tuple(f"{each.text}; it is passed over" for each in self.problems)
+
+    def failure(self, name: str) -> str:
+        """Return why the class of this name is ignored; empty if it is not, or is unknown."""
+        return next((each.text for each in self.unknown if each.name == name), "")
+
+    def kind(self, name: str) -> type[Kind]:
+        """Return the class of this name.
+
+        Raises PolicyPlugin if that class is ignored. Raises the group's `unknown` with the nearest name, and
+        with the plug-ins that failed before they returned anything.
+        """
+        if name in self.classes:
+            return self.classes[name]
+        if failure := self.failure(name):
+            raise PolicyPlugin(failure)
+        wrong = f"unknown {self.group.noun} {name!r}{nearest(name, self.classes)}"
+        raise self.group.unknown("; ".join((wrong, *(each.text for each in self.unknown))))
+
+
+@dataclass(frozen=True, slots=True)
+class PluginGroup(Generic[Kind]):
     """A kind of plug-ins, and the words for it."""
 
     group: str
     """Of the entry points."""
+    ours: Mapping[str, str]
+    """Where each class of this package is, by its name; it is imported when it is asked for."""
     hook: str
     hooks: type
     """The class with the hook's specification."""
@@ -59,8 +100,9 @@ class PluginGroup:
         """The entry points of installed plug-ins."""
         return metadata.entry_points(group=self.group)
 
-    def find(self, found: dict[str, Any]) -> list[PluginProblem]:
-        """Add what plug-ins offer to what is found already, by name; return what is wrong with the rest."""
+    def registry(self) -> PluginRegistry[Kind]:
+        """Find every class. A plug-in's errors are in `problems`; they raise nothing."""
+        found: dict[str, type[Kind]] = {name: resolve_name(where) for name, where in self.ours.items()}
         plugins = pluggy.PluginManager(PROJECT)
         plugins.add_hookspecs(self.hooks)
         problems: list[PluginProblem] = []
@@ -68,23 +110,28 @@ class PluginGroup:
             problems += self._register(plugins, entry)
         for implementation in getattr(plugins.hook, self.hook).get_hookimpls():
             problems += self._add(implementation, found)
-        return problems
+        return PluginRegistry(self, found, tuple(problems))
 
-    def kind(self, name: str, found: Mapping[str, Any], problems: Iterable[PluginProblem]) -> Any:
-        """Return the class of this name.
+    def load(
+        self,
+        name: str,
+        settings: Mapping[str, Any] | None = None,
+        warn: Callable[[str], None] | None = None,
+    ) -> Kind:
+        """Make what is called `name`; `warn` is called for each plug-in that is ignored.
 
-        Raises PolicyPlugin if that class is ignored. Raises `unknown` with the nearest name, and with the
-        plug-ins that failed before they returned anything.
+        Raises `unknown` (with the nearest names), PolicySettings or PolicyPlugin.
         """
-        if name in found:
-            return found[name]
-        missing = unresolved(found, problems)
-        if failure := next((each.text for each in missing if each.name == name), ""):
-            raise PolicyPlugin(failure)
-        wrong = f"unknown {self.noun} {name!r}{nearest(name, found)}"
-        raise self.unknown("; ".join((wrong, *(each.text for each in missing))))
+        if name in self.ours and not self.entries:
+            return self.configured(resolve_name(self.ours[name]), settings or {})
+        known = self.registry()
+        made = self.configured(known.kind(name), settings or {})
+        if warn is not None:
+            for text in known.warnings:
+                warn(text)
+        return made
 
-    def configured(self, kind: Any, settings: Mapping[str, Any]) -> Any:
+    def configured(self, kind: Any, settings: Mapping[str, Any]) -> Kind:
         """Make an instance with these settings. Raises PolicySettings."""
         fields = {field.name: field for field in dataclasses.fields(kind)}
         values: dict[str, Any] = {}
@@ -94,7 +141,7 @@ class PluginGroup:
                 wrong = f"unknown setting {key!r}{nearest(key, fields)}"
                 raise PolicySettings(f"{self.noun} {kind.name}: {wrong}")
             values[field.name] = self._checked(kind.name, field, value)
-        return kind(**values)
+        return cast("Kind", kind(**values))
 
     def fault(self, offered: Any) -> str:
         """Return what is wrong with an offered class, empty: nothing."""
@@ -155,16 +202,6 @@ class PluginGroup:
         if least is not None and not value >= least:
             raise PolicySettings(f"{wrong} {least:g} or more")
         return value
-
-
-def unresolved(found: Mapping[str, Any], problems: Iterable[PluginProblem]) -> tuple[PluginProblem, ...]:
-    """Return the problems by which a name may be missing: all but those of names that are taken."""
-    return tuple(each for each in problems if each.name not in found)
-
-
-def ignored(problems: Iterable[PluginProblem]) -> tuple[str, ...]:
-    """Return a line for each plug-in, or class of one, that is ignored."""
-    return tuple(f"{each.text}; it is passed over" for each in problems)
 
 
 def shown(value: object) -> str:

@@ -84,7 +84,7 @@ def policy_problems(cluster: MiniCluster) -> Iterator[tuple[Path, str]]:
     if name in ("", *FLUXION_POLICIES):
         return
     registry = _plugins().registry()
-    known = _names(registry.policies)
+    known = _names(registry.classes)
     if name in known:
         for text in registry.warnings:
             warnings.warn(text, PluginWarning, stacklevel=1)

@@ -15,20 +15,19 @@ is ignored, and listed as a problem. It is an error only when that placement is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from queue_policies.errors import UnknownPlacement
 from queue_policies.placement import builtin
-from queue_policies.plugin_group import PluginGroup, PluginProblem, ignored
+from queue_policies.plugin_group import PluginGroup
 from queue_policies.plugins import hookimpl, hookspec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable
 
     from queue_policies.placement.protocol import Placement
 
-__all__ = ("GROUP", "Hooks", "PlacementRegistry", "configured", "fault", "hookimpl", "load", "registry")
+__all__ = ("GROUP", "Hooks", "configured", "fault", "hookimpl", "load", "registry")
 
 GROUP = "minicluster.placements"
 
@@ -41,8 +40,9 @@ class Hooks:
         """Return the placements that the plug-in offers."""
 
 
-_PLACEMENTS = PluginGroup(
+_PLACEMENTS: PluginGroup[Placement] = PluginGroup(
     GROUP,
+    builtin.CLASSES,
     "minicluster_placements",
     Hooks,
     "placement",
@@ -51,59 +51,5 @@ _PLACEMENTS = PluginGroup(
     "place(ask, nodes)",
     UnknownPlacement,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PlacementRegistry:
-    """The placements that can be used, and what is wrong with the others."""
-
-    placements: dict[str, type[Placement]]
-    problems: tuple[PluginProblem, ...]
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """A line for each plug-in or placement that is ignored."""
-        return ignored(self.problems)
-
-    def kind(self, name: str) -> type[Placement]:
-        """Return a placement's class.
-
-        Raises PolicyPlugin if that placement is ignored. Raises UnknownPlacement with the nearest name, and
-        with the plug-ins that failed before they returned placements.
-        """
-        return cast("type[Placement]", _PLACEMENTS.kind(name, self.placements, self.problems))
-
-
-def registry() -> PlacementRegistry:
-    """Find every placement. A plug-in's errors are in `problems`; they raise nothing."""
-    found = builtin.placements()
-    return PlacementRegistry(found, tuple(_PLACEMENTS.find(found)))
-
-
-def load(
-    name: str,
-    settings: Mapping[str, Any] | None = None,
-    warn: Callable[[str], None] | None = None,
-) -> Placement:
-    """Make the placement called `name`; `warn` is called for each plug-in that is ignored.
-
-    Raises UnknownPlacement (with the nearest names), PolicySettings or PolicyPlugin.
-    """
-    if name in builtin.CLASSES and not _PLACEMENTS.entries:
-        return configured(builtin.kind(name), settings or {})
-    known = registry()
-    placement = configured(known.kind(name), settings or {})
-    if warn is not None:
-        for text in known.warnings:
-            warn(text)
-    return placement
-
-
-def fault(placement: Any) -> str:
-    """Return what is wrong with an offered placement, empty: nothing."""
-    return _PLACEMENTS.fault(placement)
-
-
-def configured(kind: type[Placement], settings: Mapping[str, Any]) -> Placement:
-    """Make a placement with these settings. Raises PolicySettings."""
-    return cast("Placement", _PLACEMENTS.configured(kind, settings))
+registry, load = _PLACEMENTS.registry, _PLACEMENTS.load
+configured, fault = _PLACEMENTS.configured, _PLACEMENTS.fault

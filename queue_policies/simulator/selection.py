@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from queue_policies import plugins
 from queue_policies.errors import PolicySettings, UnknownPolicy
 from queue_policies.placement import plugins as placement_plugins
+from queue_policies.plugin_group import shown
 from queue_policies.settings import TRUTHS
 from queue_policies.simulator import policy_file
 
@@ -58,7 +59,7 @@ def placement_named(word: str) -> Placement:
     Raises UnknownPlacement or PolicySettings, with the nearest name, or PolicyPlugin.
     """
     name, _, given = word.partition(":")
-    kind = placement_plugins.registry().placements.get(name)
+    kind = placement_plugins.registry().classes.get(name)
     return placement_plugins.load(name, _values(name, kind, given, "placement"))
 
 
@@ -111,7 +112,7 @@ def table(column: str, described: Iterable[PolicyDescription]) -> list[dict[str,
         rows += [
             {
                 column: f"  {setting.name}",
-                "default": plugins.shown(setting.default),
+                "default": shown(setting.default),
                 "description": setting.description,
             }
             for setting in each.settings

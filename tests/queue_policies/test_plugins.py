@@ -50,7 +50,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
         vars(module)["minicluster_policies"] = minicluster_policies
         monkeypatch.setitem(sys.modules, "acme_policies", module)
         entry = metadata.EntryPoint("acme", "acme_policies", plugins.GROUP)
-        monkeypatch.setattr(plugins.metadata, "entry_points", lambda group: [entry])
+        monkeypatch.setattr(metadata, "entry_points", lambda group: [entry])
 
     return install
 
@@ -61,7 +61,7 @@ def test_our_own_need_no_plugin() -> None:
 
 
 def test_our_own_are_policies_under_the_names_that_the_table_has() -> None:
-    found = builtin.policies()
+    found = plugins.policies()
     assert {name: each.name for name, each in found.items()} == {name: name for name in builtin.CLASSES}
     assert {name: plugins.fault(each) for name, each in found.items()} == dict.fromkeys(found, "")
 

@@ -96,14 +96,14 @@ def _placements(_context: Any, _incomplete: str) -> Values:
     from queue_policies.placement import plugins
     from queue_policies.simulator.selection import described
 
-    return Values({each.name: each.description for each in described(plugins.registry().placements)})
+    return Values({each.name: each.description for each in described(plugins.registry().classes)})
 
 
 def _policies(_context: Any, incomplete: str) -> Values:
     from queue_policies import plugins
     from queue_policies.simulator.selection import choices
 
-    found = {each.name: each for each in choices(plugins.registry().policies)}
+    found = {each.name: each for each in choices(plugins.registry().classes)}
     name, colon, given = incomplete.partition(":")
     if not colon:
         return Values({each.name: each.description for each in found.values()})

@@ -98,4 +98,4 @@ def test_the_same_cores(kit: Any, tmp_path: Path, name: str) -> None:
 
 
 def test_every_placement_is_compared() -> None:
-    assert set(PLACEMENTS) == set(placements.registry().placements)
+    assert set(PLACEMENTS) == set(placements.registry().classes)

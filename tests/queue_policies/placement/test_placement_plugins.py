@@ -12,6 +12,7 @@ from queue_policies import plugins as policies
 from queue_policies.errors import PolicyPlugin, PolicySettings, UnknownPlacement
 from queue_policies.placement import builtin, plugins
 from queue_policies.placement.low_rank import LowRank
+from queue_policies.placement.task_group import TaskGroup
 from tests.queue_policies.installed_plugin import install_plugin
 from tests.queue_policies.placement.clusters import node, pool, request
 
@@ -52,7 +53,7 @@ def minicluster_policies():
 
 
 def test_our_own_are_placements_under_the_names_that_the_table_has() -> None:
-    found = builtin.placements()
+    found = plugins.registry().classes
     assert {name: each.name for name, each in found.items()} == {name: name for name in builtin.CLASSES}
     assert {name: plugins.fault(each) for name, each in found.items()} == dict.fromkeys(found, "")
     assert plugins.load("low-rank") == LowRank()
@@ -144,6 +145,4 @@ def test_wrong_words_are_named(name: str, settings: dict[str, Any], wrong: type,
 
 def test_no_placement_of_ours_is_loaded_for_its_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metadata, "entry_points", lambda group: [])
-    assert plugins.load("task-group", {"granularity": "scale"}) == builtin.kind("task-group")(
-        granularity="scale"  # type: ignore[call-arg] # a setting of it
-    )
+    assert plugins.load("task-group", {"granularity": "scale"}) == TaskGroup(granularity="scale")

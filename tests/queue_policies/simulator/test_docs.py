@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from queue_policies import plugins
+from queue_policies.plugin_group import shown as written
 from queue_policies.simulator import listing
 from queue_policies.simulator.loop import simulate
 from queue_policies.simulator.metrics import measure
@@ -30,7 +31,7 @@ def test_every_policy_is_there_with_its_settings(policy: object) -> None:
     row = _row(policy.name)  # type: ignore[attr-defined]
     for setting in policy.settings:  # type: ignore[attr-defined]
         default = setting.default
-        shown = f"{default:g}" if isinstance(default, float) else plugins.shown(default)
+        shown = f"{default:g}" if isinstance(default, float) else written(default)
         assert f"`{setting.name}` ({shown})" in row
 
 
@@ -38,7 +39,7 @@ def test_every_policy_is_there_with_its_settings(policy: object) -> None:
 def test_every_workload_is_there_with_its_settings(name: str) -> None:
     row = _row(name)
     for setting, default in catalogue.settings(name).items():
-        shown = f"{default:g}" if isinstance(default, float) else plugins.shown(default)
+        shown = f"{default:g}" if isinstance(default, float) else written(default)
         assert f"`{setting}` ({shown})" in row
 
 
