@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from minicluster.instance.records import BurstSummary
+
+
+class PlacementRequest(NamedTuple):
+    """What to have of cores in place of what the document has; a field that is empty leaves that."""
+
+    placement: str = ""
+    """Written NAME[:SETTING=VALUE,…]."""
+    affinity: str = ""
+    profile: str = ""
+    """What the tasks of the main job use most."""
+
+
+AS_WRITTEN = PlacementRequest()
+"""Leaves all as the document has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +35,7 @@ class UpRequest:
     size: int | None = None
     policy: str = ""
     """The queue policy, written NAME[:SETTING=VALUE,…]."""
+    cores: PlacementRequest = AS_WRITTEN
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ app = typer.Typer(add_completion=False)
 
 
 @app.command(cls=BackendCommand)
-def up(
+def up(  # noqa: PLR0913, PLR0917 - an option each
     ctx: typer.Context,
     document: DocumentArgument,
     size: SizeOption = None,
@@ -23,6 +23,28 @@ def up(
         typer.Option(
             metavar="POLICY[:SETTING=VALUE,...]",
             help="Queue policy, in place of spec.flux.scheduler's; see `minicluster policies`.",
+        ),
+    ] = "",
+    placement: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACEMENT",
+            help="Which cores a job gets, with settings as in random:seed=1, in place of"
+            " spec.flux.scheduler's; see `minicluster placements`.",
+        ),
+    ] = "",
+    affinity: Annotated[
+        str,
+        typer.Option(
+            metavar="AFFINITY",
+            help="Whether a worker's cores are of one NUMA domain: none, best-effort or required.",
+        ),
+    ] = "",
+    profile: Annotated[
+        str,
+        typer.Option(
+            metavar="PROFILE",
+            help="What the main job uses most, in place of spec.profile: cpu, memory, network or io.",
         ),
     ] = "",
     name: NameOption = "",
@@ -38,11 +60,14 @@ def up(
 
       minicluster up cluster.yaml --policy priority-elastic:gap=60
 
+      minicluster up cluster.yaml --placement balanced --affinity required --profile memory
+
       minicluster up cluster.yaml --on kubernetes -n research --wait --timeout 10m
     """
     from minicluster.backends import documents
-    from minicluster.backends.records import UpRequest
+    from minicluster.backends.records import PlacementRequest, UpRequest
 
     backend = chosen(ctx)
-    for each in backend.up(documents.read(document), UpRequest(name, size, policy)):
+    request = UpRequest(name, size, policy, PlacementRequest(placement, affinity, profile))
+    for each in backend.up(documents.read(document), request):
         echo(f"cluster {each.name} is {each.phase}{each.note}")

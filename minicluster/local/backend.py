@@ -74,6 +74,7 @@ class LocalBackend(Backend):
             name=request.name,
             size=request.size,
             policy=request.policy,
+            cores=request.cores,
             engine=self.given["engine"],
             restore=self.given["restore"],
             decisions=self.given["decisions"],

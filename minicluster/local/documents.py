@@ -8,10 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from minicluster.backends.documents import choose, policy_of
+from minicluster.backends.documents import choose, core_changes, policy_of
+from minicluster.backends.records import AS_WRITTEN
 from minicluster.local.errors import SizeRefused, UsageProblem
 
 if TYPE_CHECKING:
+    from minicluster.backends.documents import FieldChange
+    from minicluster.backends.records import PlacementRequest
     from minicluster.document import Container, MiniCluster
 
 KeyFile = Mapping[str, bytes]
@@ -54,9 +57,12 @@ def with_request(
     tasks: int | None = None,
     command: Sequence[str] = (),
     policy: str = "",
+    cores: PlacementRequest = AS_WRITTEN,
 ) -> DocumentFile:
     """Return the source with the options of the command line. Raises SizeRefused, WrongRequest."""
     cluster = with_policy(with_size(source.cluster, size), policy)
+    for change in core_changes(cores):
+        cluster = _validated(cluster, change)
     if tasks is not None:
         cluster = _changed(cluster, tasks=tasks)
     return replace(source, cluster=with_command(cluster, command))
@@ -95,6 +101,18 @@ def with_policy(cluster: MiniCluster, word: str) -> MiniCluster:
     for _, message in formats.policy_problems(changed):
         raise UsageProblem(f"--policy {word}: {message}")
     return changed
+
+
+def _validated(cluster: MiniCluster, change: FieldChange) -> MiniCluster:
+    """Return the cluster with other fields. Raises UsageProblem where a document cannot have them."""
+    from minicluster import document
+
+    item = cluster.model_dump(by_alias=True, mode="json")
+    try:
+        return document.validate({**item, "spec": change.changed(item["spec"])})
+    except document.DocumentError as error:
+        messages = "; ".join(each.message for each in error.problems)
+        raise UsageProblem(f"{change.option}: {messages}") from error
 
 
 def with_command(cluster: MiniCluster, arguments: Sequence[str]) -> MiniCluster:

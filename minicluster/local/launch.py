@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from minicluster.backends.records import AS_WRITTEN
 from minicluster.local import documents, site, state_directory, state_file
 from minicluster.local.control import SupervisorRefused
 from minicluster.local.errors import BringUpFailed, ClusterExists, Interrupted, UsageProblem
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from minicluster.backends.documents import DocumentText
     from minicluster.backends.port import Reporter
+    from minicluster.backends.records import PlacementRequest
     from minicluster.local.state_directory import ClusterDirectory
 
 END = 15.0
@@ -33,6 +35,7 @@ def up(  # noqa: PLR0913 - an option each
     name: str = "",
     size: int | None = None,
     policy: str = "",
+    cores: PlacementRequest = AS_WRITTEN,
     engine: str = "auto",
     restore: str = "",
     decisions: str = "",
@@ -40,7 +43,7 @@ def up(  # noqa: PLR0913 - an option each
 ) -> str:
     """Bring a persistent cluster up, and return its name. Raises LocalError."""
     source = documents.parse(document.text, document.source, name)
-    asked = documents.with_request(source, size=size, policy=policy)
+    asked = documents.with_request(source, size=size, policy=policy, cores=cores)
     site.check_brokers(asked.cluster.spec.size, oversubscribe=oversubscribe)
     if restore and not (Path(restore).is_file() and os.access(restore, os.R_OK)):
         raise UsageProblem(f"--restore {restore}: there is no such file, or it cannot be read")
@@ -53,6 +56,7 @@ def up(  # noqa: PLR0913 - an option each
         "name": name,
         "size": size,
         "policy": policy,
+        "cores": list(cores),
         "engine": engine,
         "restore": str(Path(restore).resolve()) if restore else "",
         "decisions": str(Path(decisions).resolve()) if decisions else "",

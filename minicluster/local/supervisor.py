@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker_config import start_script
 from minicluster.backends.errors import BackendError
+from minicluster.backends.records import PlacementRequest
 from minicluster.document import loading
 from minicluster.local import control_server, documents, preparation, state_directory, state_file
 from minicluster.local.bring_up import bring_up
@@ -234,7 +235,9 @@ def _prepared(directory: ClusterDirectory, task: Message, notice: Notice) -> tup
             "the document's command is not run: this cluster stays up for jobs sent with minicluster submit"
         )
     source = dataclasses.replace(source, cluster=documents.kept_up(source.cluster))
-    source = documents.with_request(source, size=task["size"], policy=task["policy"])
+    source = documents.with_request(
+        source, size=task["size"], policy=task["policy"], cores=PlacementRequest(*task["cores"])
+    )
     prepared = preparation.prepare(
         source,
         directory,

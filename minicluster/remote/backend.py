@@ -58,7 +58,7 @@ class KubernetesBackend(Backend):
     def up(self, text: DocumentText, request: UpRequest) -> Sequence[BroughtUp]:
         """Apply a file's documents, and wait until the MiniClusters run, or have ended."""
         from minicluster.backends import records
-        from minicluster.backends.documents import policy_of
+        from minicluster.backends.documents import core_changes, policy_of
         from minicluster.document import loading
         from minicluster.remote import documents, submission
 
@@ -69,7 +69,8 @@ class KubernetesBackend(Backend):
         policy = policy_of(request.policy) if request.policy else None
         with translated():
             image = self.given["image"]
-            chosen = documents.choose(found, request.name, request.size, policy, image)
+            cores = [*core_changes(request.cores)]
+            chosen = documents.choose(found, request.name, request.size, policy, image, cores)
             given, usual = self.given["namespace"], _namespace(self)
             wanted = [documents.with_namespace(each, given, usual) for each in chosen]
         wait = self.given["wait"]

@@ -16,8 +16,9 @@ from minicluster.kube_client.errors import RequestError
 from minicluster.plan.constants import API_VERSION, KIND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from minicluster.backends.documents import FieldChange
     from minicluster.document.positions import Located, Path
     from minicluster.kube_client.errors import ApiError
     from minicluster.plan.objects.fields import Object
@@ -84,11 +85,12 @@ def choose(
     size: int | None = None,
     policy: tuple[str, Mapping[str, Any]] | None = None,
     image: str = "",
+    cores: Iterable[FieldChange] = (),
 ) -> list[Wanted]:
     """Return what to apply: with a name one MiniCluster only, with a size that many brokers.
 
-    A policy is a name with settings; an image is that of the container that runs the command. The data beside
-    them comes first. Raises RequestError, DocumentError.
+    A policy is a name with settings; an image is that of the container that runs the command; `cores` are
+    for all. The data beside them comes first. Raises RequestError, DocumentError.
     """
     clusters = [each for each in found if each.kind == KIND and (not name or each.name == name)]
     names = ", ".join(each.name for each in found if each.kind == KIND)
@@ -103,6 +105,8 @@ def choose(
         clusters = [_with_image(clusters[0], image)]
     if policy is not None:
         clusters = [_with_policy(each, *policy) for each in clusters]
+    for change in cores:
+        clusters = [_changed(each, change.option, **change.changed(each.item["spec"])) for each in clusters]
     return [each for each in found if each.kind != KIND] + clusters
 
 

@@ -58,9 +58,7 @@ def placement_named(word: str) -> Placement:
 
     Raises UnknownPlacement or PolicySettings, with the nearest name, or PolicyPlugin.
     """
-    name, _, given = word.partition(":")
-    kind = placement_plugins.registry().classes.get(name)
-    return placement_plugins.load(name, _values(name, kind, given, "placement"))
+    return placement_plugins.load(*read_placement(word))
 
 
 def read(word: str) -> tuple[str, dict[str, Any]]:
@@ -72,6 +70,16 @@ def read(word: str) -> tuple[str, dict[str, Any]]:
     if name.endswith(".py"):
         raise UnknownPolicy("only the simulator takes a file; brokers take the name of an installed plug-in")
     return name, _values(name, plugins.policies().get(name), given)
+
+
+def read_placement(word: str) -> tuple[str, dict[str, Any]]:
+    """Return the name and the settings in a word, for a placement that brokers load by its name.
+
+    They are not checked. Raises PolicySettings.
+    """
+    name, _, given = word.partition(":")
+    kind = placement_plugins.registry().classes.get(name)
+    return name, _values(name, kind, given, "placement")
 
 
 def _values(

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from local_machine import document, eventually
 
-from minicluster.backends.documents import policy_of
+from minicluster.backends.documents import core_changes, policy_of
 from minicluster.backends.errors import WrongRequest
+from minicluster.backends.records import PlacementRequest
 from minicluster.kube_client.errors import RequestError
 from minicluster.local import documents
 from minicluster.remote import documents as applied
 from tests.queue_policies.installed_plugin import install_plugin
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from local_machine import Machine
 
 ROOT = Path(__file__).parents[2]
@@ -109,9 +112,11 @@ def _events(machine: Machine, job: str) -> list[str]:
 
 def test_status_shows_which_policy_decides(machine: Machine, tmp_path: Path) -> None:
     flux = {"scheduler": {"queuePolicy": "minicluster/easy"}}
-    machine.up(document(tmp_path, spec={"interactive": True, "flux": flux}))
+    path = document(tmp_path, spec={"interactive": True, "flux": flux})
+    done = machine.up(path, "--placement", "spread", "--affinity", "best-effort", "--profile", "memory")
+    assert done.returncode == 0, done.stderr
     (status,) = machine.rows("status", "mc")
-    assert status["queue_policy"] == "minicluster/easy"
+    assert status["queue_policy"] == "minicluster/easy, placement spread:affinity=best-effort"
 
 
 def test_up_with_a_policy_resizes_jobs(embedded: Machine, tmp_path: Path) -> None:
@@ -145,3 +150,69 @@ def test_a_lead_loads_a_policy_whose_code_is_not_where_its_metadata_is(
     spec = {"flux": {"scheduler": {"queuePolicy": "minicluster/mine"}}}
     done = embedded.run(document(tmp_path, spec=spec, command="echo ran"))
     assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
+
+
+def _cores_here(asked: PlacementRequest) -> dict[str, Any]:
+    spec = documents.with_request(documents.parse(TEXT, "x.yaml"), cores=asked).cluster.spec
+    return spec.model_dump(by_alias=True, mode="json")
+
+
+def _cores_applied(asked: PlacementRequest) -> dict[str, Any]:
+    found, _ = applied.read(TEXT, "x.yaml")
+    (wanted,) = applied.choose(found, cores=[*core_changes(asked)])
+    spec: dict[str, Any] = wanted.item["spec"]
+    return spec
+
+
+@pytest.mark.parametrize("chosen", [_cores_here, _cores_applied], ids=["here", "on Kubernetes"])
+def test_what_is_asked_of_cores_stands_over_the_document(
+    chosen: Callable[[PlacementRequest], dict[str, Any]],
+) -> None:
+    """Beside its queue policy, which stays."""
+    spec = chosen(PlacementRequest("random:seed=7", "required", "memory"))
+    scheduler = spec["flux"]["scheduler"]
+    assert (scheduler["placement"], scheduler["placementSettings"]) == ("random", {"seed": 7})
+    assert (scheduler["affinity"], spec["profile"]) == ("required", "memory")
+    assert (scheduler["queuePolicy"], spec["flux"]["connectTimeout"]) == ("minicluster/easy", "7s")
+
+
+@pytest.mark.parametrize(
+    ("asked", "option", "message"),
+    [
+        pytest.param(
+            PlacementRequest("balancd"),
+            "--placement balancd: ",
+            "unknown placement 'balancd'; did you mean 'balanced'?",
+            id="placement",
+        ),
+        pytest.param(
+            PlacementRequest("random:sead=7"),
+            "--placement random:sead=7: ",
+            "did you mean 'seed'?",
+            id="setting",
+        ),
+        pytest.param(
+            PlacementRequest("random:seed"),
+            "--placement random:seed: ",
+            "placement random: 'seed'; a setting is written name=value",
+            id="setting without a value",
+        ),
+        pytest.param(
+            PlacementRequest(affinity="requird"),
+            "--affinity requird: ",
+            'allowed is "none" or "best-effort" or "required"; did you mean "required"?',
+            id="affinity",
+        ),
+        pytest.param(
+            PlacementRequest(profile="memroy"), "--profile memroy: ", 'did you mean "memory"?', id="profile"
+        ),
+    ],
+)
+@pytest.mark.parametrize("chosen", [_cores_here, _cores_applied], ids=["here", "on Kubernetes"])
+def test_what_is_misspelt_is_named_with_its_option(
+    chosen: Callable[[PlacementRequest], dict[str, Any]], asked: PlacementRequest, option: str, message: str
+) -> None:
+    with pytest.raises((WrongRequest, RequestError)) as refused:
+        chosen(asked)
+    assert str(refused.value).startswith(option)
+    assert message in str(refused.value)

@@ -99,6 +99,18 @@ def _placements(_context: Any, _incomplete: str) -> Values:
     return Values({each.name: each.description for each in described(plugins.registry().classes)})
 
 
+def _affinities(_context: Any, _incomplete: str) -> Values:
+    from queue_policies.placement.records import Affinity
+
+    return Values({each.value: "" for each in Affinity})
+
+
+def _profiles(_context: Any, _incomplete: str) -> Values:
+    from queue_policies.placement.records import ProfileKind
+
+    return Values({each.value: "" for each in ProfileKind})
+
+
 def _policies(_context: Any, incomplete: str) -> Values:
     from queue_policies import plugins
     from queue_policies.simulator.selection import choices
@@ -167,6 +179,8 @@ _SOURCES: Mapping[str, ValueSource] = {
     "DUMP": _any_file,
     "POLICY": _policies,
     "PLACEMENT": _placements,
+    "AFFINITY": _affinities,
+    "PROFILE": _profiles,
     "WORKLOAD": _workloads,
     "NAME|DUMP": _clusters_or_files,
     "FIELD": _fields,
