@@ -14,8 +14,8 @@
 #                random lives over each rehearsed cloud, isolated bursts, and what is sold there and really boots
 # make prove-placement   how programs on two cores disturb each other, which needs a quiet machine, the paper on
 #                granularity, reproduced with a hundred seeds, and what placements promise, with figures
-# make prove-cosched   the learner's bound on 10,000 sequences of losses, and the co-scheduler's figures with all gates,
-#                ablations and the fit
+# make prove-cosched   the learner's bound on 10,000 sequences of losses, the co-scheduler's figures with all gates,
+#                ablations and the fit, and real programs that share cores: 45 jobs, and a coupled pair of MPI ranks
 # make cluster   a real Kubernetes control plane on this machine, in the background; FAKE_NODES=3: with nodes
 #                that kwok plays; NODES=4: with real ones, on which pods run (needs root on Linux); INSTALL=1:
 #                with the operator and the metrics adapter in pods, as the chart installs them
@@ -120,7 +120,8 @@ prove-placement: $(VENV)/.ready
 prove-cosched: $(VENV)/.ready
 	@code=0; $(BIN)/python -m tests.queue_policies.proofs.cosched_bound || code=1; \
 		$(BIN)/python benchmarks/reproduce_cosched.py --ablations --fit || code=1; \
-		$(BIN)/python benchmarks/live_cosched.py --minutes 20 --gate || code=1; exit $$code
+		$(BIN)/python benchmarks/live_cosched.py --minutes 20 --gate || code=1; \
+		$(BIN)/python benchmarks/live_coupled.py --gate || code=1; exit $$code
 
 # eval "$$(make -s cluster)" points kubectl at it.
 cluster: $(VENV)/.ready

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from queue_policies import plugins
 from queue_policies.cosched import forest, trees
 from queue_policies.errors import ExpertsFault, PolicySettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TOML = """
 [[experts]]
@@ -158,6 +156,11 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         plugins.load("cosched", {"experts": str(missing)})
     with pytest.raises(ExpertsFault, match=r"broken\.json: Expecting property name"):
         plugins.load("cosched", {"experts": str(broken)})
+
+
+def test_every_feature_is_on_the_page_for_administrators() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "co-scheduling.md").read_text(encoding="utf-8")
+    assert [name for name in trees.FEATURES if f"`{name}`" not in page] == []
 
 
 def test_our_experts_are_what_a_file_could_have() -> None:
