@@ -119,8 +119,8 @@ def _cut(made: MiniCluster, join: JoinSettings, request: WorkerRequest, *, is_se
         else each
         for each in made.spec.containers
     )
-    groups = min(found.groups, request.nodes)
-    cut = found.model_copy(update={"brokers": 1, "nodes": groups, "groups": groups})
+    apart = {"nodes": request.nodes, "groups": request.nodes}  # each was planned with a node of its own
+    cut = found.model_copy(update={"brokers": 1, **apart})
     spec = made.spec.model_copy(update={"containers": containers})
     return made.model_copy(update={"spec": spec, "status": Status(granularity=cut)})
 

@@ -71,6 +71,14 @@ def test_there_are_as_many_as_the_burst_has_nodes() -> None:
     assert '{ host = "near-[1-15],burst-0-[0-7],burst-1-[0-1]" }' in config
 
 
+def test_brokers_that_are_together_at_home_have_a_node_each_there() -> None:
+    """The burst was planned with a node for each, and pays for it."""
+    together = GranularityStatus(policy="scale", profile="network", nodes=1, groups=1, brokers=1)
+    spec = pod(cut(together, profile="network"))
+    assert [each["whenUnsatisfiable"] for each in spec["topologySpreadConstraints"]] == ["ScheduleAnyway"]
+    assert "affinity" not in spec
+
+
 def test_what_the_providers_settings_request_is_not_divided() -> None:
     """It is for a broker there. The init container has no more."""
     settings = WorkerSettings(requests={"cpu": "2", "memory": "1Gi"})
