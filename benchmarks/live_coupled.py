@@ -49,7 +49,7 @@ GUESTS = {
 }
 """Sizes, and what broker.toml has."""
 OUTLIVES = 4  # times as long as the pair alone a guest would compute, so that the pair ends first
-MOST_LATE, OF_EARLY = 0.2, 0.5
+MAX_LATE, OF_EARLY = 0.2, 0.5
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def main() -> int:
     early, late = (
         statistics.fmean(each.shared for each in part or rounds) for part in (rounds[:half], rounds[half:])
     )
-    missed = late > max(MOST_LATE, OF_EARLY * early)
+    missed = late > max(MAX_LATE, OF_EARLY * early)
     report(
         "coupled pair",
         "fractions",

@@ -41,7 +41,7 @@ ALWAYS = {"experts": [{"name": "always", "tree": [0, 0, 0.5, 0.5]}]}
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="this process may use one CPU")
-def test_real_programs_share_cores_and_nothing_of_it_is_left(tmp_path: Path) -> None:
+def test_real_programs_are_hosts_and_guests_and_nothing_of_it_is_left(tmp_path: Path) -> None:
     experts, directories = tmp_path / "experts.json", tmp_path / "directories"
     experts.write_text(json.dumps(ALWAYS))
     words = ("--minutes", "0.16", "--copies", "1", str(directories), str(experts))
