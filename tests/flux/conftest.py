@@ -24,7 +24,7 @@ from tests.lead.pods import Pods
 from tests.ports import free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 DEADLINE = 60
 
@@ -191,15 +191,25 @@ def cluster(real_flux, tmp_path) -> Iterator[Callable[..., Cluster]]:
 
 @pytest.fixture(scope="module")
 def brokers(real_flux: Path) -> Iterator[Callable[..., PlacedInstance]]:
-    """Start brokers with a placement; they end with this file."""
+    """Start brokers with a placement, each on its own of the CPUs if any are given; they end with this file."""
     made: list[Pods] = []
 
-    def start(size: int, cores: int, placement: str, environment: dict[str, str], **more: Any) -> Any:
+    def start(
+        size: int,
+        cores: int,
+        placement: str,
+        environment: dict[str, str],
+        cpus: Sequence[int] = (),
+        **more: Any,
+    ) -> Any:
         directory = Path(tempfile.mkdtemp(prefix="mc-"))
         scheduler = SchedulerSettings("easy", placement=placement, **more)
         settings = BrokerSettings("mc", size=size, quorum=1, node=NodeResources(cores), scheduler=scheduler)
         made.append(Pods(real_flux.parent, directory, settings))
-        return PlacedInstance(made[-1].start(*range(size), **environment), size)
+        for rank in range(size):
+            made[-1].wrapper = ["taskset", "-c", str(cpus[rank])] if cpus else []
+            made[-1].start(rank, **environment)
+        return PlacedInstance(made[-1], size)
 
     yield start
     for each in made:

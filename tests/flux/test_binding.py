@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,15 @@ def here(brokers: Callable[..., PlacedInstance], tmp_path_factory: pytest.TempPa
     return brokers(1, 2, "task-group", {"PYTHONPATH": str(site)})
 
 
+@pytest.fixture(scope="module")
+def pinned(brokers: Callable[..., PlacedInstance]) -> PlacedInstance:
+    """Two brokers of one CPU each."""
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    if len(cpus) < 2 or shutil.which("taskset") is None:
+        pytest.skip("two CPUs and taskset(1) are needed")
+    return brokers(2, 1, "task-group", {}, cpus)
+
+
 @pytest.fixture
 def instance(here: PlacedInstance) -> Iterator[PlacedInstance]:
     yield here
@@ -87,8 +97,31 @@ def test_two_jobs_have_no_cpu_in_common(instance: PlacedInstance) -> None:
     assert instance.tasks(request(1)) == [["0", "0", cpus_of(1)]]
 
 
-def test_workers_that_come_have_the_cpu_of_their_core(instance: PlacedInstance, tmp_path: Path) -> None:
-    """Each is a job of its own. Once it has left, its CPU is the next job's, and the others keep theirs."""
+def test_each_broker_binds_to_its_own_cpu(pinned: PlacedInstance) -> None:
+    """Core 0 of each rank is the only CPU of its broker; PMI's ranks are in the order of the workers."""
+    try:
+        assert pinned.tasks(request(2, workers=2)) == [["0", "0", cpus_of(0)], ["1", "1", cpus_of(1)]]
+        assert pinned.tasks(request(1, nodes=2)) == [["0", "0", cpus_of(0)], ["1", "1", cpus_of(1)]]
+    finally:
+        pinned.clear()
+
+
+@pytest.mark.parametrize("layout", ["here", "pinned"])
+def test_workers_that_come_have_the_cpu_of_their_core(
+    layout: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Each is a job of its own. Once it has left, its CPU is the next job's, and the others keep theirs.
+
+    On one broker with two cores, and over two brokers of one CPU each.
+    """
+    instance: PlacedInstance = request.getfixturevalue(layout)
+    try:
+        _grow_and_shrink(instance, tmp_path)
+    finally:
+        instance.clear()
+
+
+def _grow_and_shrink(instance: PlacedInstance, tmp_path: Path) -> None:
     instance.reconfigure(placement="task-group")
     spec = request(1, elastic={"min": 1, "max": 2, "malleable": True})
     program = ("env", f"PYTHONPATH={ROOT}", sys.executable, str(APP), str(tmp_path))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.kubernetes.operators import Operator
 
 pytestmark = pytest.mark.timeout(900)
-TWO_CPUS = {"limits": {"cpu": "2", "memory": "256Mi"}}
+TWO_CPUS = {"limits": {"cpu": "2", "memory": "512Mi"}}
 WISHES: dict[str, Any] = {"profile": "cpu", "drainTimeoutSeconds": 2, "resources": TWO_CPUS}
 
 
