@@ -191,7 +191,7 @@ def cluster(real_flux, tmp_path) -> Iterator[Callable[..., Cluster]]:
 
 @pytest.fixture(scope="module")
 def brokers(real_flux: Path) -> Iterator[Callable[..., PlacedInstance]]:
-    """Start brokers with a placement, each on its own of the CPUs if any are given; they end with this file."""
+    """Start brokers with a placement, each on one of the CPUs if any are given; they end with this file."""
     made: list[Pods] = []
 
     def start(

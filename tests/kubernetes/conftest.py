@@ -70,7 +70,7 @@ UNASKED = ("endpoints-controller", "endpointslice-controller", "endpointslice-mi
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out what takes long for what it shows: a cluster with nodes of its own, three clusters in turn."""
+    """Leave out what takes long: a cluster with nodes of its own, three MiniClusters in turn."""
     is_asked_for = config.getoption("--prove-placement")
     return True if collection_path.name in PLACEMENT_FILES and not is_asked_for else None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +16,7 @@ from tests.kubernetes.live import SECONDS, Live
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from minicluster.instance.port import Instance
@@ -57,7 +57,7 @@ def test_made_again_with_another_granularity(
     engine: str,
     tmp_path: Path,
 ) -> None:
-    """One broker of two CPUs, then two of one, then one again. The job that needs both CPUs waits for that."""
+    """One broker of two CPUs, two of one, and one again, for which the job waits that needs both CPUs."""
     archived = Archived(Live(nodes.api, space, image=engine), nodes, tmp_path)
     with operator("none"):
         archived.create(1, **WISHES)
