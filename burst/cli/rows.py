@@ -31,22 +31,11 @@ def of_burst(
 ) -> dict[str, Any]:
     """Return a burst as a row, every value in plain units."""
     return {
-        "burst": burst.label,
-        "id": burst.id,
-        "cluster": burst.cluster_name or burst.cluster,
-        "slot": burst.slot,
-        "provider": burst.provider,
+        **burst.row,
         "location": burst.location,
-        "machine": burst.machine,
-        "spot": burst.spot,
-        "nodes": burst.nodes,
         "isolated": burst.isolated,
-        "state": burst.state.value,
         "state_since": burst.state_since,
-        "outcome": burst.outcome.value if burst.outcome is not None else None,
-        "reason": burst.reason,
         "jobs": [{"id": each.job, "user": each.user, "outcome": each.outcome} for each in jobs],
-        "created": burst.created,
         "until": burst.until,
         "age": now - burst.created,
         "cost": money.encode(amounts.get(ALL, 0)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from burst.lifecycle.states import BurstOutcome, BurstState
 
@@ -71,6 +71,24 @@ class BurstRecord:
     """Whether its nodes are an instance of their own, for its one job."""
     remote: str = ""
     """The id of that instance, once it was there: in another one its job is never submitted."""
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Return what users see of it, every value in plain units."""
+        return {
+            "burst": self.label,
+            "id": self.id,
+            "cluster": self.cluster_name or self.cluster,
+            "slot": self.slot,
+            "provider": self.provider,
+            "machine": self.machine,
+            "spot": self.spot,
+            "nodes": self.nodes,
+            "state": self.state.value,
+            "outcome": self.outcome.value if self.outcome is not None else None,
+            "reason": self.reason,
+            "created": self.created,
+        }
 
     @property
     def label(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from burst.planning import money
 from burst.providers.eks.clients import AwsClients
@@ -17,16 +17,15 @@ from burst.rehearsal.aws_queries import AwsQueries
 from burst.rehearsal.cloud import RehearsedCloud
 from burst.rehearsal.eks import RehearsedEks
 from burst.rehearsal.pods import RehearsedPods
-from burst.rehearsal.server import CloudServer
+from burst.rehearsal.server import CloudServer, ServedCloud
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-    from types import TracebackType
 
     from burst.providers.cloud_machines import PricedMachine
     from burst.providers.eks.settings import EksClusterCreation
-    from burst.providers.node_pools.cluster_provider import PodsInClusters
+    from burst.providers.node_pools.pods_on_nodes import PodsInClusters
     from burst.providers.provider import BurstProvider
 
 KEY, SECRET = "AKIAREHEARSED", "known-to-rehearsals-alone"
@@ -40,7 +39,7 @@ def cloud(now: Callable[[], float], machines: Sequence[PricedMachine], fee: int 
     return RehearsedCloud(now, prices, spot_prices=spot, fee=fee)
 
 
-class EksAccount:
+class EksAccount(ServedCloud):
     """Answers as AWS does, until it is left."""
 
     def __init__(self, found: RehearsedCloud, folder: Path, cluster: str = "far") -> None:
@@ -50,24 +49,11 @@ class EksAccount:
         self.queries = AwsQueries(self.eks)
         self.credentials = folder / "aws-credentials"
         self._clients: dict[tuple[Path | None, str], AwsClients] = {}
-        self.server = CloudServer([*self.eks.routes(), *self.queries.routes()], self.eks.unknown)
-
-    def __enter__(self) -> Self:
         self.credentials.touch(0o600)
         text = f"[default]\naws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n"
         self.credentials.write_text(text)
         self.credentials.chmod(0o400)
-        self.server.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.server.__exit__(kind, error, trace)
-        self.credentials.unlink()
+        super().__init__(CloudServer([*self.eks.routes(), *self.queries.routes()], self.eks.unknown))
 
     def settings(self, machines: Sequence[PricedMachine], **more: object) -> EksSettings:
         """Return the settings that an administrator has for this account."""

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from burst.rehearsal.compute_engine import FakeComputeEngine
 from burst.rehearsal.gke import FakeGke
 from burst.rehearsal.gke_clusters import FakeGkeClusters
 from burst.rehearsal.google_account import PROJECT, FakeGoogleAccount, google_server
+from burst.rehearsal.server import ServedCloud
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-    from types import TracebackType
 
     from burst.rehearsal.cloud import RehearsedCloud
 
 
-class RehearsedGoogle:
+class RehearsedGoogle(ServedCloud):
     """One project over one RehearsedCloud; it serves until it is left."""
 
     def __init__(self, cloud: RehearsedCloud, folder: Path, *, page_size: int = 500) -> None:
@@ -28,22 +28,10 @@ class RehearsedGoogle:
         self.gke = FakeGke(cloud, self.account)
         self.clusters = FakeGkeClusters(self.gke)
         routes = [*self.account.routes(), *self.compute.routes(), *self.clusters.routes(), *self.gke.routes()]
-        self._server = google_server(routes)
-        self._key = self.account.write_key(folder / "service-account.json", self._server.url)
+        super().__init__(google_server(routes))
+        self._key = self.account.write_key(folder / "service-account.json", self.server.url)
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """What a provider's settings need in order to use it instead of Google."""
-        return {"project": PROJECT, "credentialsFile": str(self._key), "endpoint": self._server.url}
-
-    def __enter__(self) -> Self:
-        self._server.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.__exit__(kind, error, trace)
+        return {"project": PROJECT, "credentialsFile": str(self._key), "endpoint": self.server.url}

@@ -148,3 +148,22 @@ class CloudServer:
                 """Log nothing: the cloud has its calls."""
 
         return Handler
+
+
+class ServedCloud:
+    """A cloud that is served until it is left."""
+
+    def __init__(self, server: CloudServer) -> None:
+        self.server = server
+
+    def __enter__(self) -> Self:
+        self.server.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.server.__exit__(kind, error, trace)

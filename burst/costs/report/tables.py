@@ -40,18 +40,7 @@ def facts(data: ReportData) -> dict[str, Any]:
 def _fact(reported: ReportedBurst, now: float, amount: Callable[[int], str] = money.encode) -> dict[str, Any]:
     burst = reported.burst
     return {
-        "burst": burst.label,
-        "id": burst.id,
-        "cluster": burst.cluster_name or burst.cluster,
-        "slot": burst.slot,
-        "provider": burst.provider,
-        "machine": burst.machine,
-        "spot": burst.spot,
-        "nodes": burst.nodes,
-        "state": burst.state.value,
-        "outcome": burst.outcome.value if burst.outcome is not None else None,
-        "reason": burst.reason,
-        "created": burst.created,
+        **burst.row,
         "ended": None if is_open(reported) else burst.state_since,
         "states": [{**each._asdict(), "state": each.state.value} for each in reported.spans(now)],
         "nodes_there": [{"at": each.at, "nodes": each.nodes} for each in reported.counts],

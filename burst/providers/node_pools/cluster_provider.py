@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from burst.errors import ProviderError, RetryLater
 from burst.lifecycle.records import ResourcePhase, ResourceReport
 from burst.providers.kubernetes.made_nodes import NO_TUNNELS_THERE
-from burst.providers.provider import IsolatingProvider
+from burst.providers.node_pools.pods_on_nodes import PodsInClusters, PodsOnNodes, in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,26 +16,9 @@ if TYPE_CHECKING:
     from burst.planning.records import Offer
     from burst.providers.node_pools.clusters import BurstClusters
     from burst.providers.provider import WantedBurst
-    from minicluster.instance.port import Instance
 
 
-class PodsInClusters(Protocol):
-    """Runs brokers in the clusters of bursts. Each call raises ProviderError."""
-
-    def resources(self, wanted: WantedBurst) -> Sequence[ResourceKey]:
-        """Return what its pods are. This makes no call."""
-
-    def create(self, key: ResourceKey, token: str, wanted: WantedBurst) -> None:
-        """Make them, unless they are there."""
-
-    def get(self, key: ResourceKey, wanted: WantedBurst) -> ResourceReport:
-        """Return their status."""
-
-    def broker_problem(self, wanted: WantedBurst) -> str:
-        """Return what one has written about why its broker has not joined."""
-
-
-class ClusterProvider:
+class ClusterProvider(PodsOnNodes[PodsInClusters]):
     """Runs each burst in a cluster that is made for it: the cluster costs a fee, its nodes their price.
 
     Pods are not deleted one by one: their nodes are. So an API server that does not answer keeps nothing, and
@@ -44,10 +27,8 @@ class ClusterProvider:
 
     def __init__(self, clusters: BurstClusters, pods: PodsInClusters) -> None:
         """`pods` runs a burst's brokers in the burst's own cluster."""
-        self.name = clusters.name
-        self.location = clusters.location
+        super().__init__(clusters, pods)
         self._clusters = clusters
-        self._pods = pods
 
     def offers(self) -> Sequence[Offer]:
         """Return the machines of the settings, with the fee of a cluster."""
@@ -85,32 +66,13 @@ class ClusterProvider:
         nodes = self._clusters.resources(wanted)[-1]
         self._clusters.delete(nodes if self._are_pods(key, wanted) else key, wanted)
 
-    def broker_problem(self, wanted: WantedBurst) -> str:
-        """Return what a pod's log has about why its broker has not joined."""
-        return self._pods.broker_problem(wanted)
-
     def problems(self) -> Iterable[str]:
         """Return what is wrong with the cloud's side: there is no cluster yet that could be asked."""
-        try:
-            return list(self._clusters.problems())
-        except ProviderError as error:
-            return [str(error)]
+        return in_words(self._clusters.problems)
 
     def tunnel_problems(self) -> Iterable[str]:
         """Return that there are no tunnels."""
         return [NO_TUNNELS_THERE]
-
-    def instance(self, wanted: WantedBurst) -> Instance:
-        """Connect to the instance of an isolated burst. Raises RetryLater while none answers."""
-        if isinstance(self._pods, IsolatingProvider):
-            return self._pods.instance(wanted)
-        raise RetryLater(f"pods of {self.name} are no instances for single jobs")
-
-    def isolation_problems(self) -> Iterable[str]:
-        """Return what is wrong besides where bursts are isolated."""
-        if isinstance(self._pods, IsolatingProvider):
-            return self._pods.isolation_problems()
-        return [f"pods of {self.name} are no instances for single jobs"]
 
     def owned(self, installation: str) -> Iterable[ResourceReport]:
         """List all clusters and nodes of an installation."""

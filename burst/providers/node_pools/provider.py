@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from burst.errors import ProviderError, RetryLater
+from burst.providers.node_pools.pods_on_nodes import PodsOnNodes, in_words
 from burst.providers.node_pools.pools import pool_key
-from burst.providers.provider import IsolatingProvider
+from burst.providers.provider import BurstProvider
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from burst.lifecycle.records import ResourceKey, ResourceReport
     from burst.planning.records import Offer
     from burst.providers.node_pools.pools import NodePools
-    from burst.providers.provider import BurstProvider, WantedBurst
-    from minicluster.instance.port import Instance
+    from burst.providers.provider import WantedBurst
 
 
-class NodePoolProvider:
+class NodePoolProvider(PodsOnNodes[BurstProvider]):
     """Runs bursts on nodes that are made for them: what costs money is the pool, the pods cost nothing."""
 
     def __init__(self, pools: NodePools, pods: BurstProvider) -> None:
         """`pods` runs a burst's brokers on the nodes that have its label and taint."""
-        self.name = pools.name
-        self.location = pools.location
+        super().__init__(pools, pods)
         self._pools = pools
-        self._pods = pods
 
     def offers(self) -> Sequence[Offer]:
         """Return the machines of the pools."""
@@ -57,29 +54,13 @@ class NodePoolProvider:
         else:
             self._pods.delete(key._replace(nodes=wanted.nodes), wanted)
 
-    def broker_problem(self, wanted: WantedBurst) -> str:
-        """Return what a pod's log has about why its broker has not joined."""
-        return self._pods.broker_problem(wanted)
-
     def problems(self) -> Iterable[str]:
         """Return what is wrong with the cloud's side and with Kubernetes' side."""
-        return [*_in_words(self._pools.problems), *_in_words(self._pods.problems)]
+        return [*in_words(self._pools.problems), *in_words(self._pods.problems)]
 
     def tunnel_problems(self) -> Iterable[str]:
         """Return what is wrong besides where brokers reach their lead by a tunnel."""
-        return _in_words(self._pods.tunnel_problems)
-
-    def instance(self, wanted: WantedBurst) -> Instance:
-        """Connect to the instance of an isolated burst. Raises RetryLater while none answers."""
-        if isinstance(self._pods, IsolatingProvider):
-            return self._pods.instance(wanted)
-        raise RetryLater(f"pods of {self.name} are no instances for single jobs")
-
-    def isolation_problems(self) -> Iterable[str]:
-        """Return what is wrong besides where bursts are isolated."""
-        if isinstance(self._pods, IsolatingProvider):
-            return _in_words(self._pods.isolation_problems)
-        return [f"pods of {self.name} are no instances for single jobs"]
+        return in_words(self._pods.tunnel_problems)
 
     def owned(self, installation: str) -> Iterable[ResourceReport]:
         """List all pools and all pods of an installation."""
@@ -89,11 +70,3 @@ class NodePoolProvider:
 
 def _without_nodes(status: ResourceReport) -> ResourceReport:
     return status._replace(key=status.key._replace(nodes=0), nodes=0)
-
-
-def _in_words(ask: Callable[[], Iterable[str]]) -> list[str]:
-    """Return the problems that are found; that nobody can be asked is one."""
-    try:
-        return list(ask())
-    except ProviderError as error:
-        return [str(error)]
