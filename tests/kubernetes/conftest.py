@@ -44,6 +44,7 @@ from tests.devcluster.reporting import unavailable
 from tests.kubernetes import autoscalers, kept_instance, leftovers, operators, script_pods
 from tests.kubernetes.live import Live
 from tests.kubernetes.operators import Operator
+from tests.kubernetes.task_ledger import TaskLedger
 
 OLDEST = "1.31"  # of Kubernetes, that the operator promises to work on
 # The programs that a fixture needs.
@@ -249,6 +250,12 @@ def remote_space(remote: ControlPlane) -> Iterator[str]:
     """A namespace in the other cluster."""
     with script_pods.space(remote.api) as name:
         yield name
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> TaskLedger:
+    """What tasks of jobs write, outside of all clusters: nothing yet."""
+    return TaskLedger.empty(tmp_path / "ledger")
 
 
 @pytest.fixture

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import signal
-from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 
 from minicluster.instance.records import JobFilter
 from tests.devcluster import until
-from tests.kubernetes import burst_services, inventory, script_pods
+from tests.kubernetes import burst_services, inventory
 from tests.kubernetes.command_line import member
 from tests.kubernetes.kept_instance import KeptInstance
 from tests.kubernetes.live import SECONDS
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from tests.devcluster import ControlPlane
     from tests.kubernetes.burst_services import Served
     from tests.kubernetes.live import Live
+    from tests.kubernetes.task_ledger import TaskLedger
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -39,74 +38,36 @@ BURSTING = {
     "fenceSeconds": FENCE,
     "lostAfterSeconds": LOST_AFTER,
 }
-JOB = """
-until test -e /ledger/released; do echo "$(hostname) $(date +%s.%N)" >>/ledger/alive; sleep 0.2; done
-echo "$(hostname)" >>/ledger/done
-"""
-"""What each task does: it says where it is, again and again, until it may end."""
-
-
-class Span(NamedTuple):
-    """When the tasks on one host were alive, in seconds since 1970."""
-
-    first: float
-    last: float
-
-
-@dataclass(frozen=True, slots=True)
-class TaskLedger:
-    """What tasks have written, outside of both clusters."""
-
-    folder: Path
-
-    def alive(self) -> dict[str, Span]:
-        """Return when tasks were alive, by their host."""
-        found: defaultdict[str, list[float]] = defaultdict(list)
-        file = self.folder / "alive"
-        for line in file.read_text().splitlines() if file.exists() else ():
-            host, when = line.split()
-            found[host].append(float(when))
-        return {host: Span(min(times), max(times)) for host, times in found.items()}
-
-    def done(self) -> list[str]:
-        """Return the hosts on which tasks came to their end."""
-        file = self.folder / "done"
-        return file.read_text().split() if file.exists() else []
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> TaskLedger:
-    """An empty one."""
-    folder = tmp_path / "ledger"
-    folder.mkdir()
-    folder.chmod(0o777)
-    return TaskLedger(folder)
 
 
 @pytest.fixture
 def served(
-    live: Live, nodes: ControlPlane, reached: None, remote: ControlPlane, ledger: TaskLedger, tmp_path: Path
+    live: Live,
+    nodes: ControlPlane,
+    reached: None,
+    remote: ControlPlane,
+    remote_space: str,
+    tasks: TaskLedger,
+    tmp_path: Path,
 ) -> Iterator[Served]:
     """A MiniCluster of one broker, and a service that has two more in the other cluster."""
-    volume = {"hostPath": str(ledger.folder), "path": "/ledger"}
-    container = {"resources": {"limits": {"cpu": "1"}}, "volumes": {"ledger": volume}}
+    volumes = {"ledger": tasks.volume}
+    container = {**burst_services.SMALL, "volumes": volumes}
     live.create(container=container, size=1, flux=FLUX, bursting=BURSTING).joined(1)
-    with script_pods.space(remote.api) as namespace:
-        user = member(nodes, live.namespace, "edit")
-        # A provider whose burst was lost rests for a minute.
-        names = ("research", "reserve")
-        yield from burst_services.of(user, remote, namespace, tmp_path, names, volumes={"ledger": volume})
+    user = member(nodes, live.namespace, "edit")
+    # A provider whose burst was lost rests for a minute.
+    names = ("research", "reserve")
+    yield from burst_services.of(user, remote, remote_space, tmp_path, names, volumes=volumes)
 
 
 def test_a_job_behind_a_link_that_is_silent_for_good_begins_anew_when_it_has_ended_there(
-    served: Served, ledger: TaskLedger, live: Live, nodes: ControlPlane, remote: ControlPlane
+    served: Served, tasks: TaskLedger, live: Live, nodes: ControlPlane, remote: ControlPlane
 ) -> None:
     before = inventory.of(remote.api)
     instance = KeptInstance(nodes.kubeconfig, live.namespace, live.name)
     served.start()
-    job = served.submit("--burstable", "-N", 2, "-n", 2, "-t", "10m", script=JOB)
-    until(lambda: len(ledger.alive()) == 2, "the job's tasks to run", SECONDS)
-    first = set(ledger.alive())
+    job = served.submit("--burstable", "-N", 2, "-n", 2, "-t", "10m", script=tasks.script("two"))
+    until(lambda: tasks.tasks("two") == 2, "the job's tasks to run", SECONDS)
 
     nodes.part(remote)
     here = served.submit("-n", 1)
@@ -117,15 +78,13 @@ def test_a_job_behind_a_link_that_is_silent_for_good_begins_anew_when_it_has_end
     assert [each for each in inventory.of(remote.api) if f"mcb-{served.bursts()[0]['burst']}" in each] == []
     nodes.reach(remote)
 
-    until(lambda: len(ledger.alive()) == 4, "the job to run in a second burst", SECONDS)
-    (ledger.folder / "released").touch()
-    until(lambda: len(ledger.done()) == 2, "the job to end", SECONDS)
+    until(lambda: (len(tasks.runs("two")), tasks.tasks("two")) == (2, 2), "a run in a second burst", SECONDS)
+    tasks.release()
+    until(lambda: tasks.ended("two").total() == 2, "the job to end", SECONDS)
     until(lambda: all(each["state"] == "deleted" for each in served.bursts()), "both to go", SECONDS)
-    spans = ledger.alive()
-    assert max(spans[host].last for host in first) < min(
-        span.first for host, span in spans.items() if host not in first
-    )
-    assert set(ledger.done()) == spans.keys() - first
+    first, second = tasks.runs("two")
+    assert (tasks.overlaps("two"), first.hosts & second.hosts, len(second.hosts)) == (False, set(), 2)
+    assert tasks.ended("two") == {0: 1, 1: 1}
     every = instance.ask(lambda it: it.jobs.find(JobFilter(), limit=0))
     ended = {each.id: each for each in every if "probe" not in each.name and each.id != here}
     assert sorted(each.returncode == 0 for each in ended.values()) == [False, True]
