@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import fcntl
 import os
 import signal
 import sys
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from burst.providers.local import followers, isolated
 from burst.providers.local.records import BurstDirectory, SupervisorStatus
+from burst.providers.side_process import log, takes
 from minicluster.local import processes
 from minicluster.local.container_restarts import ContainerRestarts
 from minicluster.local.kubelet import Kubelet
@@ -143,18 +143,10 @@ class FollowerSupervisor:
             log(f"cannot write its status: {error.strerror}")
 
 
-def log(text: str) -> None:
-    """Write a line to the supervisor's log."""
-    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", file=sys.stderr, flush=True)
-
-
 def main(directory: BurstDirectory) -> int:
     """Live a burst's life, unless another supervisor does, and remove its directory; return the exit code."""
-    try:
-        lock = os.open(directory.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return 0  # there is one, or the burst is gone
+    if not takes(directory.lock):
+        return 0
     task = directory.task()
     if task is None or directory.going.exists():
         return 1

@@ -13,8 +13,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from burst.providers.kubernetes.tunnel.reach import ENDED, OVER, TunnelReach, log
+from burst.providers.kubernetes.tunnel.reach import ENDED, OVER, TunnelReach
 from burst.providers.kubernetes.tunnel.records import task_of
+from burst.providers.side_process import log
 from minicluster.kube_client.errors import KubernetesError
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import fcntl
 import os
 import shutil
 import signal
@@ -26,6 +25,7 @@ from burst.joining.tunnel import relay_labels
 from burst.providers.kubernetes.access import CheckedAccess
 from burst.providers.kubernetes.tunnel.connections import HostSide, PodSide, exchange, taken
 from burst.providers.kubernetes.tunnel.records import ReachDirectory, ReachStatus
+from burst.providers.side_process import log, takes
 from minicluster.kube_client.access import Access
 from minicluster.kube_client.errors import ApiError, KubernetesError
 from minicluster.kube_client.user_client import UserClient
@@ -153,18 +153,10 @@ async def _lead_side(lead: LeadRoute | LeadHost) -> AsyncIterator[ConnectionSide
         yield PodSide(near, lead.namespace, lead.labels, lead.port)
 
 
-def log(text: str) -> None:
-    """Write a line to the process's log."""
-    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", file=sys.stderr, flush=True)
-
-
 def main(directory: ReachDirectory) -> int:
     """Live a tunnel's life, unless another process does; return the exit code."""
-    try:
-        lock = os.open(directory.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return 0  # there is one, or the burst is gone
+    if not takes(directory.lock):
+        return 0
     task = directory.task()
     if task is None:
         return 1
