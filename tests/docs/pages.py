@@ -145,6 +145,7 @@ NOT_TYPED = {
     ("deploy/helm/minicluster-burst/README.md", RESEARCH_KUBECONFIG): BURST_IMAGE,
     ("docs/burst-service.md", RESEARCH_KUBECONFIG): BURST_IMAGE,
     ("docs/burst-service.md", "minicluster burst list --on service --context lab"): SERVICE_POD,
+    ("docs/bursting-to-clouds.md", "export MINICLUSTER_ON=kubernetes"): CLOUD,
     ("docs/bursting-to-clouds.md", "minicluster burst check eks"): CLOUD,
     (
         "docs/cloud-compute-engine.md",

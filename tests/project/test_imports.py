@@ -21,6 +21,11 @@ DOCUMENTS_AND_PLANS = {
 HEAVY = ("pydantic", "jinja2", "typer", "rich", "yaml", "kubernetes", "kopf")
 
 
+CLIENTS = {"boto3", "botocore", "google.api_core", "google.auth", "grpc", "requests"}
+CLIENTS |= {"google.cloud.compute_v1", "google.cloud.container_v1"}
+"""Of clouds: 100 MB, and seconds. `google.cloud` alone is a name, and loads nothing."""
+
+
 def _loaded_after(statement: str) -> set[str]:
     """Return the names of all modules a fresh interpreter holds after one statement."""
     program = f"{statement}\nimport sys\nprint('\\n'.join(sys.modules))"
@@ -57,8 +62,7 @@ def test_no_command_imports_the_clients_of_clouds() -> None:
     program = f"{inside}\nfrom importlib.metadata import entry_points\nfor group in {groups}:\n  {loads}"
     loaded = _loaded_after(program)
     assert {"burst.cli.command", "burst.providers.eks", "burst.providers.gke"} <= loaded
-    clients = {"boto3", "botocore", "google.api_core", "google.auth", "google.cloud", "grpc", "requests"}
-    assert loaded & clients == set()
+    assert loaded & CLIENTS == set()
 
 
 def test_importing_the_package_imports_no_room() -> None:
@@ -185,3 +189,33 @@ def test_a_name_is_never_that_of_a_module_there(package: str) -> None:
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(ImportError, match=r"cannot import name 'nothing' from 'minicluster\.document'"):
         exec("from minicluster.document import nothing")
+
+
+PRICED = """[{machine: m, cores: 1, price: "1", priceDate: 2026-11-01}]"""
+OF_CLOUDS = f"""\
+providers:
+- name: gke
+  kind: gke
+  settings: {{project: lab-1234, location: europe-west4-a, cluster: c, namespace: n, machines: {PRICED}}}
+- name: engine
+  kind: compute-engine
+  settings: {{project: lab-1234, region: europe-west4, image: global/images/flux, machines: {PRICED}}}
+- name: eks
+  kind: eks
+  settings:
+    {{region: eu-west-1, cluster: c, nodeRole: "arn:aws:iam::123456789012:role/nodes", subnets: [subnet-1],
+      namespace: n, machines: {PRICED}}}
+"""
+
+
+def test_a_command_whose_settings_have_providers_of_clouds_loads_no_client_of_theirs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Only what asks a cloud does: a listing of bursts, and of what providers offer, is as fast as ever."""
+    monkeypatch.setenv("MINICLUSTER_RUNTIME_DIR", str(tmp_path))
+    state = tmp_path / "state"
+    state.mkdir(mode=0o700)
+    (state / "burst.yaml").write_text(OF_CLOUDS)
+    loaded = _loaded_by("burst", "providers", "--state", str(state))
+    assert {f"burst.providers.{kind}.provider" for kind in ("eks", "gke", "compute_engine")} <= loaded
+    assert loaded & CLIENTS == set()

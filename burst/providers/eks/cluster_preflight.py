@@ -38,6 +38,7 @@ CLUSTER_RIGHTS = (
     "eks:TagResource",
     "iam:CreateServiceLinkedRole",
     "iam:GetRole",
+    "iam:ListAttachedRolePolicies",
     "iam:PassRole",
     "servicequotas:GetServiceQuota",
 )

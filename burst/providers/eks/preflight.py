@@ -31,10 +31,22 @@ RIGHTS = (
     "eks:TagResource",
     "iam:CreateServiceLinkedRole",
     "iam:GetRole",
+    "iam:ListAttachedRolePolicies",
     "iam:PassRole",
     "servicequotas:GetServiceQuota",
 )
-"""All that is used of AWS, `iam:CreateServiceLinkedRole` by EKS itself for an account's first node group."""
+"""All that is used of AWS."""
+OF_CREATION = (
+    "eks:TagResource",
+    "iam:CreateServiceLinkedRole",
+    "iam:ListAttachedRolePolicies",
+    "iam:PassRole",
+)
+"""Those of them that EKS asks for itself, of who makes something.
+
+For tags, for its own role in an account that has none, and for the nodes' role: whether it has the policies
+of a node, and may be given.
+"""
 
 
 def problems(settings: EksSettings, clients: AwsClients, location: str) -> list[str]:

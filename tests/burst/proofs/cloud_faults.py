@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from burst.rehearsal.cloud import CloudFault
-from tests.burst.proofs import cloud_rigs, cloud_world
+from tests.burst.proofs import cloud_rights, cloud_rigs, cloud_world
 from tests.burst.proofs.facts import Facts
 
 if TYPE_CHECKING:
@@ -222,13 +222,23 @@ async def prove_one(rig: CloudRig, name: str, lag: float) -> str:
 
 
 def prove(facts: Facts, cloud: str, lags: Iterable[float] = LAGS) -> None:
-    """Prove all faults over one cloud."""
+    """Prove all faults over one cloud, and that its policy allows what they call, and nothing else."""
+    called: set[str] = set()
 
     async def work(rig: CloudRig) -> list[str]:
-        return [await prove_one(rig, name, lag) for lag in lags for name in (*CASES, *SPECIAL)]
+        found = []
+        for lag in lags:
+            for name in (*CASES, *SPECIAL):
+                found.append(await prove_one(rig, name, lag))
+                called.update(rig.found.cloud.calls)
+        return found
 
     with cloud_rigs.opened(cloud) as rig:
         found = asyncio.run(work(rig))
+        called |= cloud_rights.preflight(rig)
+    if cloud in cloud_rights.POLICIES:
+        for each in cloud_rights.wrong(cloud, called):
+            facts.holds(False, each)
     for each in filter(None, found):
         facts.holds(False, each)
     facts.figure(f"{cloud}: {sum(not each for each in found)} of {len(found)} faults end as they should")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.burst.proofs import cloud_faults, cloud_rigs, cloud_schedules
+from tests.burst.proofs import cloud_faults, cloud_rights, cloud_rigs, cloud_schedules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,3 +58,15 @@ def test_random_lives(rig: CloudRig, seed: int) -> None:
         pytest.skip("`make prove-clouds` has it")
     outcome = asyncio.run(cloud_schedules.run(rig, seed))
     assert outcome in {"succeeded", "failed", "expired", "stopped"}
+
+
+def test_its_policy_allows_what_is_called_and_nothing_else(rig: CloudRig) -> None:
+    """In two lives, and before them; `make prove-clouds` asks the same of all faults."""
+    if rig.name not in cloud_rights.POLICIES:
+        pytest.skip("it is no cloud")
+    called: set[str] = set()
+    for name in ("nothing", "stock-out after part of the nodes"):
+        assert asyncio.run(cloud_faults.prove_one(rig, name, 0.0)) == ""
+        called.update(rig.found.cloud.calls)
+    called |= cloud_rights.preflight(rig)
+    assert list(cloud_rights.wrong(rig.name, called)) == []
