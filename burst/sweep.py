@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 ORPHAN_SECONDS = 120.0
 """Seconds for which something unknown is left alone: listings and clocks differ."""
+EXPIRED_SECONDS = 900.0
+"""Seconds after its end for which something is left to the service that has made it."""
 
 
 class Swept(NamedTuple):
@@ -47,11 +49,14 @@ class SweepReport(NamedTuple):
     """Names of providers that have listed what is there."""
 
 
-async def sweep(context: AdvanceContext, installation: str = "", *, is_dry: bool = False) -> SweepReport:
+async def sweep(
+    context: AdvanceContext, installation: str = "", *, is_dry: bool = False, is_expired: bool = False
+) -> SweepReport:
     """Sweep all locations ever used, and those of the settings. Raises LeaseLost and DatabaseError.
 
     Of another installation, by its id, nothing but the id is known: the locations of the settings are swept,
-    and all that has its label is without a burst.
+    and all that has its label is without a burst. With `is_expired`, what has not passed its end is left: its
+    service may be alive.
     """
     is_own = installation in {"", context.installation}
     if not is_own:
@@ -62,6 +67,7 @@ async def sweep(context: AdvanceContext, installation: str = "", *, is_dry: bool
         **{(each.name, each.location): None for each in context.providers.values()},
         **{(each.provider, each.location): each for each in used},
     }
+    how = _Sweeping(is_dry, is_own and not is_dry, is_expired)
     orphans: list[Swept] = []
     unswept: list[str] = []
     listed: list[str] = []
@@ -71,7 +77,7 @@ async def sweep(context: AdvanceContext, installation: str = "", *, is_dry: bool
             unswept.append(f"{name} in {location}: the settings do not have it any more")
             continue
         try:
-            swept = await _sweep(context, found, is_dry=is_dry, notes=is_own and not is_dry)
+            swept = await _sweep(context, found, how)
         except ProviderError as error:
             unswept.append(f"{name} in {location}: {error}")
             continue
@@ -82,18 +88,28 @@ async def sweep(context: AdvanceContext, installation: str = "", *, is_dry: bool
     return SweepReport(tuple(orphans), tuple(unswept), tuple(listed))
 
 
-async def _sweep(
-    context: AdvanceContext, provider: BurstProvider, *, is_dry: bool, notes: bool
-) -> list[Swept]:
+class _Sweeping(NamedTuple):
+    is_dry: bool
+    notes: bool
+    """Whether the nodes that are listed are written down."""
+    is_expired: bool
+
+    def leaves(self, status: ResourceReport, now: float) -> bool:
+        """Return whether something is none of this sweep's business, though no burst has it."""
+        return self.is_expired and (not status.until or now < status.until + EXPIRED_SECONDS)
+
+
+async def _sweep(context: AdvanceContext, provider: BurstProvider, how: _Sweeping) -> list[Swept]:
     listed = list(await called(provider.owned, context.installation))
     # Read after the listing: the row of each burst was there before anything of it could be listed.
     labels = {each.label for each in await context.ledger.read(bursts.opened)}
-    if notes:
+    if how.notes:
         await listed_nodes.note(context, provider, listed)
     return [
-        Swept(provider.name, status, await _orphan(context, provider, status, is_dry=is_dry))
+        Swept(provider.name, status, await _orphan(context, provider, status, is_dry=how.is_dry))
         for status in listed
         if status.burst not in labels and status.installation == context.installation
+        if not how.leaves(status, context.now())
     ]
 
 

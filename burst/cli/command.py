@@ -44,6 +44,13 @@ InstallationOption = Annotated[
         help="Of a service that never comes back, and its ledger is lost: delete all that it has made.",
     ),
 ]
+ExpiredOption = Annotated[
+    bool,
+    typer.Option(
+        "--expired",
+        help="With --installation: only what is past its end by a quarter of an hour.",
+    ),
+]
 BurstingNameArgument = Annotated[
     str, typer.Argument(metavar="[NAME]", help="Of a MiniCluster; by default all that burst.")
 ]
@@ -266,6 +273,7 @@ def sweep(
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be deleted.")] = False,
     installation: InstallationOption = "",
+    expired: ExpiredOption = False,
     settings: BurstSettingsOption = "",
     state: LedgerFolderOption = "",
     output: OutputOption = "table",
@@ -277,11 +285,16 @@ def sweep(
     minicluster burst sweep --dry-run
 
     minicluster burst sweep --installation 01kb4q2m8d6s3f9v7x5c1n0t2r --dry-run
+
+    minicluster burst sweep --installation 01kb4q2m8d6s3f9v7x5c1n0t2r --expired
     """
     from burst.cli.requests import swept
 
+    if expired and not installation:
+        raise typer.BadParameter("has a meaning only with --installation", param_hint="--expired")
     found, unswept = _within(
-        _choice(ctx, state, settings), lambda workplace: swept(workplace, installation, is_dry=dry_run)
+        _choice(ctx, state, settings),
+        lambda workplace: swept(workplace, installation, is_dry=dry_run, is_expired=expired),
     )
     show(found, ("provider", "kind", "name", "nodes", "burst", "action"), output, "nothing is left over")
     for text in unswept:

@@ -90,11 +90,11 @@ async def stop_burst(workplace: Workplace, label: str) -> str:
 
 
 async def swept(
-    workplace: Workplace, installation: str = "", *, is_dry: bool
+    workplace: Workplace, installation: str = "", *, is_dry: bool, is_expired: bool = False
 ) -> tuple[list[dict[str, Any]], Sequence[str]]:
     """Sweep; return what was found as rows, and what could not be swept. Raises ServiceSweeps.
 
-    With another installation's id: what that one has made.
+    With another installation's id: what that one has made; `is_expired`: and has passed its end.
     """
     try:
         if not is_dry:
@@ -103,7 +103,7 @@ async def swept(
         raise ServiceSweeps(
             f"{error}, and sweeps every two minutes by itself; --dry-run reports what is there"
         ) from error
-    report = await sweep(workplace.context, installation, is_dry=is_dry)
+    report = await sweep(workplace.context, installation, is_dry=is_dry, is_expired=is_expired)
     found = [
         {
             "provider": each.provider,

@@ -57,6 +57,12 @@ def labels_of(wanted: WantedBurst) -> dict[str, str]:
     return {**own, LABEL_EXPIRES: f"{wanted.until:.0f}"}
 
 
+def ends_of(labels: Mapping[str, str]) -> float:
+    """Return when what has these labels, or tags, is to end at the latest; 0 where they have no time."""
+    text = labels.get(LABEL_EXPIRES, "")
+    return float(text) if text.isdecimal() else 0.0
+
+
 def anchor(wanted: WantedBurst, namespace: str) -> KubeObject:
     """Return the ConfigMap on which all others hang."""
     metadata = {

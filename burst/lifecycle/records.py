@@ -163,6 +163,8 @@ class ResourceReport(NamedTuple):
     """When it was made, 0 if the provider does not report it."""
     nodes: int | None = None
     """How many of its nodes are there and cost money. None: all, as soon as it is there."""
+    until: float = 0.0
+    """When it is to end at the latest, as a listing has it by its label; 0: that is not known."""
 
 
 class ProbeResult(NamedTuple):

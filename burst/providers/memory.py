@@ -49,6 +49,7 @@ class _Made:
     """When it is gone, once it is being deleted."""
     hidden: float | None = None
     """From when on it is reported as gone, though listings have it."""
+    until: float = 0.0
     ends: list[float | None] = field(default_factory=list)
     """When each of its nodes was taken away; None: it was not."""
 
@@ -74,7 +75,9 @@ class _Made:
     def status(self, now: float) -> ResourceReport:
         owner = (self.burst, self.installation)
         nodes = self.nodes(now)
-        return ResourceReport(self.key, self.phase(now), self.broken, *owner, self.created, nodes)
+        return ResourceReport(
+            self.key, self.phase(now), self.broken, *owner, self.created, nodes, until=self.until
+        )
 
 
 @dataclass
@@ -149,7 +152,8 @@ class MemoryCloud:
             broken = f"{came} of {key.nodes} nodes came: there are no more"
         owner = (wanted.label, wanted.installation)
         prices = (price, fee) if key.nodes else (0, 0)
-        made = _Made(key, *owner, *prices, now, now + self.coming, broken, ends=[None] * came)
+        made = _Made(key, *owner, *prices, now, now + self.coming, broken, until=wanted.until)
+        made.ends = [None] * came
         self._made.append(made)
 
     def remove(self, key: ResourceKey) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from burst.errors import AccessDenied, AccountLimitReached, NameTaken, RetryLater
+from burst.joining.workers import ends_of
 from burst.lifecycle.records import ResourcePhase, ResourceReport
 from burst.providers.node_pools.pools import pool_key
 from burst.rehearsal.cloud import CloudCapacityError, CloudFault
@@ -111,7 +112,10 @@ class PlainPools:
         elif len(there) < group.size:
             phase = ResourcePhase.BROKEN  # some were taken away
         key = pool_key(self.kind, burst, group.size)
-        return ResourceReport(key, phase, group.problem, burst, installation, group.created, len(there))
+        until = ends_of(group.labels)
+        return ResourceReport(
+            key, phase, group.problem, burst, installation, group.created, len(there), until
+        )
 
     def _called(self, call: str) -> CloudFault | None:
         """Note a call; return what happens to it. Raises what has it not be served."""

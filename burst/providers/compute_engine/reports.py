@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from burst.joining.workers import LABEL_BURST, name_of
+from burst.joining.workers import LABEL_BURST, ends_of, name_of
 from burst.lifecycle.records import ResourceKey, ResourcePhase, ResourceReport
 from burst.providers.google.instances import billed
 
@@ -79,7 +79,7 @@ def _report(
     owner: tuple[str, str],
 ) -> ResourceReport:
     since = min(each.created for each in found)
-    return ResourceReport(key, phase, reason, *owner, since, billed(found))
+    return ResourceReport(key, phase, reason, *owner, since, billed(found), ends_of(found[0].labels))
 
 
 def _phase(

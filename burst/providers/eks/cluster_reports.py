@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from burst.joining.workers import LABEL_BURST, LABEL_OWNER
+from burst.joining.workers import LABEL_BURST, LABEL_OWNER, ends_of
 from burst.lifecycle.records import ResourcePhase, ResourceReport
 from burst.providers.node_pools.clusters import cluster_key, label_in
 
@@ -85,7 +85,8 @@ def listed(cluster: EksClusterAnswer, machines: Sequence[GroupMachine]) -> Resou
         reason = f"{status}, and EKS gives no reason"
     key = key_of(label_in(cluster["name"]), len(machines))
     since = min((each.launched for each in machines), default=cluster["createdAt"].timestamp())
-    return ResourceReport(key, phase, reason, *owner(cluster), since, len(machines))
+    until = ends_of(cluster.get("tags") or {})
+    return ResourceReport(key, phase, reason, *owner(cluster), since, len(machines), until)
 
 
 def _issues(cluster: EksClusterAnswer) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from burst.joining.workers import LABEL_BURST, LABEL_OWNER
+from burst.joining.workers import LABEL_BURST, LABEL_OWNER, ends_of
 from burst.lifecycle.records import PREFIX, ResourceKey, ResourcePhase, ResourceReport
 from burst.providers.node_pools.pools import label_in, pool_key
 
@@ -86,7 +86,8 @@ def listed(
         tags, own = group.get("tags") or {}, by_name.pop(group["nodegroupName"], ())
         if tags.get(LABEL_OWNER) == installation and LABEL_BURST in tags:
             size = int((group.get("scalingConfig") or {}).get("desiredSize") or 0)
-            found.append(_status(ResourceKey(KIND, group["nodegroupName"], size), group, own))
+            status = _status(ResourceKey(KIND, group["nodegroupName"], size), group, own)
+            found.append(status._replace(until=ends_of(tags)))
     for name, left in by_name.items():
         found.append(_left(ResourceKey(KIND, name, len(left)), installation, left))
     return found

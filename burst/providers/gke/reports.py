@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from burst.joining.workers import LABEL_BURST, LABEL_OWNER
+from burst.joining.workers import LABEL_BURST, LABEL_OWNER, ends_of
 from burst.lifecycle.records import ResourceKey, ResourcePhase, ResourceReport
 from burst.providers.gke.node_pool import KIND
 from burst.providers.google.instances import billed
@@ -119,7 +119,8 @@ def _status(
         return ResourceReport(key, ResourcePhase.ABSENT, nodes=0)
     phase, reason = _left(machines) if pool is None else _phase(key.nodes, pool, machines)
     since = min((each.created for each in machines), default=pool.created if pool is not None else 0.0)
-    return ResourceReport(key, phase, reason, *owner, since, billed(machines))
+    until = ends_of(pool.labels if pool is not None else machines[0].labels)
+    return ResourceReport(key, phase, reason, *owner, since, billed(machines), until)
 
 
 def _left(machines: Sequence[ListedInstance]) -> tuple[ResourcePhase, str]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from burst.joining.tunnel import is_relay
-from burst.joining.workers import ANNOTATION_NODES, LABEL_BURST, LABEL_OWNER, name_of
+from burst.joining.workers import ANNOTATION_NODES, LABEL_BURST, LABEL_OWNER, ends_of, name_of
 from burst.lifecycle.records import ResourceKey, ResourcePhase, ResourceReport
 from minicluster.lead_client import termination_message
 from minicluster.plan.constants import LABEL_POD_INDEX
@@ -110,7 +110,8 @@ def listed(label: str, installation: str, found: FoundObjects) -> ResourceReport
     if phase is ResourcePhase.ABSENT:  # something of it is there all the same
         phase = ResourcePhase.BROKEN
     since = min(_created(each) for each in found.all)
-    return ResourceReport(key, phase, reason, label, installation, since)
+    until = max(ends_of(each["metadata"].get("labels") or {}) for each in found.all)
+    return ResourceReport(key, phase, reason, label, installation, since, until=until)
 
 
 def tunnelled(status: ResourceReport, found: FoundObjects, reach: ReachState | None) -> ResourceReport:

@@ -232,7 +232,9 @@ def _is_of(directory: BurstDirectory, wanted: WantedBurst) -> bool:
 def _report(directory: BurstDirectory, owner: BurstOwner) -> ResourceReport:
     key = ResourceKey(KIND_OF_RESOURCE, directory.path.name, owner.nodes)
     phase, reason = _phase(directory, owner)
-    return ResourceReport(key, phase, reason, owner.label, owner.installation, owner.created)
+    task = directory.task()
+    until = task.until if task is not None else 0.0
+    return ResourceReport(key, phase, reason, owner.label, owner.installation, owner.created, until=until)
 
 
 def _phase(directory: BurstDirectory, owner: BurstOwner) -> tuple[ResourcePhase, str]:

@@ -184,3 +184,11 @@ def test_a_service_that_runs_sweeps_by_itself(burst: Burst, folder: Path, asked:
     assert (answer.code, answer.err) == (2, f"minicluster: {words}")
     assert burst("stop", asked).out == f"burst {asked} is to end\n"
     assert os.access(folder / "burst.db", os.R_OK)
+
+
+def test_what_is_past_its_end_is_swept_of_an_installation_that_is_named(burst: Burst) -> None:
+    answer = burst("sweep", "--expired")
+    assert answer.code == 2
+    assert "--expired: has a meaning only with --installation" in answer.err
+    of_another = ("--installation", "01kb4q2m8d6s3f9v7x5c1n0t2r", "--expired")
+    assert burst("sweep", *of_another).out == "nothing is left over\n"

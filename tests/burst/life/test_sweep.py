@@ -10,7 +10,7 @@ from burst.ledger import locations
 from burst.lifecycle.records import ResourceKey
 from burst.providers.memory import NODES, Fault
 from burst.providers.provider import WantedBurst
-from burst.sweep import ORPHAN_SECONDS, SweepReport, sweep
+from burst.sweep import EXPIRED_SECONDS, ORPHAN_SECONDS, SweepReport, sweep
 from tests.burst.life.world import World, opened
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ def swept(scenario: Callable[[World], Coroutine[Any, Any, Any]]) -> Any:
     return asyncio.run(work())
 
 
-def leave(world: World, name: str, installation: str = "here") -> None:
+def leave(world: World, name: str, installation: str = "here", until: float = 0.0) -> None:
     """Make something that no burst has."""
-    wanted = WantedBurst(name, installation, 1, "c8", spot=False, until=0.0)
+    wanted = WantedBurst(name, installation, 1, "c8", spot=False, until=until)
     world.cloud.add(ResourceKey(NODES, name, 1), wanted, 0)
 
 
@@ -155,5 +155,26 @@ def test_since_when_a_location_is_empty_is_remembered() -> None:
         await sweep(world.context)
         [used] = await world.ledger.read(locations.used)
         assert used.empty_since is None
+
+    swept(scenario)
+
+
+def test_of_an_installation_whose_service_may_live_only_what_is_past_its_end_is_deleted() -> None:
+    """As a machine elsewhere does it from time to time: that is what ends what a cloud never ends."""
+
+    async def scenario(world: World) -> None:
+        leave(world, "mcb-open", "there", until=world.now + 3600.0)
+        leave(world, "mcb-over", "there", until=world.now + 60.0)
+        leave(world, "mcb-endless", "there")
+        leave(world, "mcb-other", "elsewhere", until=world.now + 60.0)
+        world.now += 60.0 + EXPIRED_SECONDS - 1.0
+        assert actions(await sweep(world.context, "there", is_expired=True)) == []
+        world.now += 1.0
+        report = await sweep(world.context, "there", is_dry=True, is_expired=True)
+        assert actions(report) == [("mcb-over", "would be deleted")]
+        assert actions(await sweep(world.context, "there", is_expired=True)) == [("mcb-over", "deleted")]
+        world.now += 10.0
+        assert actions(await sweep(world.context, "there", is_expired=True)) == []
+        assert len(world.cloud.there()) == 3
 
     swept(scenario)

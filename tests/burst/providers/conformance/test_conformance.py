@@ -137,6 +137,13 @@ def test_a_listing_has_all_bursts_of_an_installation(rig: Rig) -> None:
     assert list(rig.provider.owned("elsewhere")) == []
 
 
+def test_a_listing_has_when_each_is_to_end(rig: Rig) -> None:
+    """By that a sweep elsewhere knows what nobody will end any more."""
+    burst = wanted(rig)
+    make(rig, burst)
+    assert {each.until for each in rig.provider.owned("here")} == {burst.until}
+
+
 def test_a_listed_resource_can_be_deleted_by_what_the_listing_has(rig: Rig) -> None:
     """As sweeps do it, without a ledger: what has to go first may be gone at the second one."""
     make(rig, wanted(rig))
