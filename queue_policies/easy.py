@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from heapq import merge
 from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from queue_policies.records import Queue, Request
+
+_BY_END = attrgetter("end", "id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +83,7 @@ def easy_pass(state: State, now: float, *, extra: bool, least: bool = False) -> 
         return Schedule(starts, head)
     running = state.running.by_end()
     if starts:
-        new = [RunningJob(job.id, got, now, now + job.limit) for job, got in starts]
-        running = sorted([*running, *new], key=attrgetter("end", "id"))
+        running = merge(running, _running(starts, now), key=_BY_END)
     reservation = _reserve(head, sketch, running, now, extra)
     beside = _Beside(reservation, sketch, now, least)
     if late is not None:
@@ -102,10 +104,14 @@ def reservation(state: State, schedule: Schedule, now: float) -> tuple[float, in
     sketch = state.cluster.sketch()
     for job, got in schedule.starts:
         sketch.take(job.id, got)
-    new = [RunningJob(job.id, got, now, now + job.limit) for job, got in schedule.starts]
-    running = sorted([*state.running.by_end(), *new], key=attrgetter("end", "id"))
+    running = merge(state.running.by_end(), _running(schedule.starts, now), key=_BY_END)
     _, shadow, then = _reserve(head, sketch, running, now, extra=True)
     return shadow, 0 if then is None else then.free - head.request.size
+
+
+def _running(starts: Iterable[tuple[QueuedJob, Request]], now: float) -> list[RunningJob]:
+    """Return the jobs as they run once they have started, by their ends."""
+    return sorted((RunningJob(job.id, got, now, now + job.limit) for job, got in starts), key=_BY_END)
 
 
 class _Reservation(NamedTuple):

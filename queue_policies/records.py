@@ -236,8 +236,8 @@ class Running(Protocol):
 
     def __contains__(self, job: object) -> bool: ...
 
-    def by_end(self) -> Sequence[RunningJob]:
-        """Return the jobs by the ends of their time limits, then by id."""
+    def by_end(self) -> Iterator[RunningJob]:
+        """Iterate over the jobs by the ends of their time limits, then by id."""
 
     def by_order(self) -> Sequence[RunningJob]:
         """Return the jobs in the queue's order: priority descending, then id ascending."""

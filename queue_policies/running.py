@@ -54,10 +54,10 @@ class RunningJobs:
                 del self._orders[bisect_left(self._orders, record.order)]
         return record
 
-    def by_end(self) -> list[RunningJob]:
-        """Return the jobs by the ends of their time limits, then by id."""
+    def by_end(self) -> Iterator[RunningJob]:
+        """Iterate over the jobs by the ends of their time limits, then by id."""
         jobs = self._jobs
-        return [jobs[job] for _, job in self._ends]
+        return (jobs[job] for _, job in self._ends)
 
     def by_order(self) -> list[RunningJob]:
         """Return the jobs in the queue's order: priority descending, then id ascending."""

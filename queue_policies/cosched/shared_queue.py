@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def with_guests(running: Running) -> Running:
     """Return the running jobs, a host with the last end among its guests' and its own."""
-    jobs = running.by_end()
+    jobs = list(running.by_end())
     if not any(job.guests for job in jobs):
         return running
     return RunningJobs(_with_end(job, running) if job.guests else job for job in jobs)

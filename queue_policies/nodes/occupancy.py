@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from queue_policies.placement.protocol import NodeJob
@@ -22,7 +21,7 @@ class Occupancy:
     def __init__(self, nodes: Sequence[ClusterNode], free: Sequence[RankResources]) -> None:
         self._nodes = nodes
         self._free = free  # by rank, changed by the pool
-        self._jobs: list[tuple[NodeJob, ...]] = [()] * len(nodes)
+        self._jobs: list[dict[int, NodeJob]] = [{} for _ in nodes]
         self._profiles: dict[int, Profile | None] = {}
         self._tables: dict[SummaryRule, list[Any]] = {}
         self._stale: dict[SummaryRule, set[int]] = {}
@@ -37,6 +36,10 @@ class Occupancy:
 
     def jobs_on(self, rank: int) -> tuple[NodeJob, ...]:
         """Return who holds something on a rank."""
+        return tuple(self._jobs[rank].values())
+
+    def jobs_by_id(self, rank: int) -> dict[int, NodeJob]:
+        """Return the same by job, to be copied."""
         return self._jobs[rank]
 
     def hold(self, job: int, allocation: Allocation, profile: Profile | None) -> None:
@@ -45,13 +48,13 @@ class Occupancy:
             profile = self._profiles.get(job)
         self._profiles[job] = profile
         for rank, (cores, _) in allocation.items():
-            self._jobs[rank] = with_job(self._jobs[rank], NodeJob(job, cores, profile))
+            add(self._jobs[rank], NodeJob(job, cores, profile))
         self.changed(allocation)
 
     def reduce(self, job: int, part: Allocation) -> None:
         """Note that the job gives up these resources."""
         for rank, (cores, _) in part.items():
-            self._jobs[rank] = without_cores(self._jobs[rank], job, cores)
+            take_off(self._jobs[rank], job, cores)
         self.changed(part)
 
     def release(self, job: int, allocation: Allocation) -> None:
@@ -71,7 +74,7 @@ class Occupancy:
             table = self._tables[rule] = [None] * len(self._nodes)
             stale.update(range(len(self._nodes)))
         for rank in stale:
-            table[rank] = rule(self._nodes[rank], self._free[rank], self._jobs[rank])
+            table[rank] = rule(self._nodes[rank], self._free[rank], self.jobs_on(rank))
         stale.clear()
         return table
 
@@ -85,7 +88,7 @@ class TrialOccupancy:
         self.free = free
         self._origin = origin
         self._nodes = nodes
-        self._jobs: dict[int, tuple[NodeJob, ...]] = {}
+        self._jobs: dict[int, dict[int, NodeJob]] = {}
         self._profiles: dict[int, Profile | None] = {}
         self._tables: dict[SummaryRule, list[Any]] = {}
         self._stale: dict[SummaryRule, set[int]] = {}
@@ -93,7 +96,7 @@ class TrialOccupancy:
     def copy(self, free: Callable[[int], RankResources]) -> TrialOccupancy:
         """Return an independent copy, for a trial whose free resources are these."""
         made = TrialOccupancy(self._origin, free, self._nodes)
-        made._jobs.update(self._jobs)
+        made._jobs = {rank: dict(jobs) for rank, jobs in self._jobs.items()}
         made._profiles.update(self._profiles)
         made._tables = {rule: list(table) for rule, table in self._tables.items()}
         made._stale = {rule: set(stale) for rule, stale in self._stale.items()}
@@ -106,24 +109,27 @@ class TrialOccupancy:
     def jobs_on(self, rank: int) -> tuple[NodeJob, ...]:
         """Return who holds something on a rank."""
         changed = self._jobs.get(rank)
-        return self._origin.jobs_on(rank) if changed is None else changed
+        return self._origin.jobs_on(rank) if changed is None else tuple(changed.values())
 
     def hold(self, job: int, allocation: Allocation, profile: Profile | None) -> None:
         """Note that the job holds these resources."""
         self._profiles[job] = profile
         for rank, (cores, _) in allocation.items():
-            self._jobs[rank] = with_job(self.jobs_on(rank), NodeJob(job, cores, profile))
-            self._forget(rank)
+            add(self._changing(rank), NodeJob(job, cores, profile))
 
     def release(self, job: int, allocation: Allocation) -> None:
         """Note that the job gives up all that it holds, which is this."""
         for rank, (cores, _) in allocation.items():
-            self._jobs[rank] = without_cores(self.jobs_on(rank), job, cores)
-            self._forget(rank)
+            take_off(self._changing(rank), job, cores)
 
-    def _forget(self, rank: int) -> None:
+    def _changing(self, rank: int) -> dict[int, NodeJob]:
+        """Return the jobs on a rank that is about to change."""
         for stale in self._stale.values():
             stale.add(rank)
+        jobs = self._jobs.get(rank)
+        if jobs is None:
+            jobs = self._jobs[rank] = self._origin.jobs_by_id(rank).copy()
+        return jobs
 
     def summaries(self, rule: SummaryRule) -> list[Any]:
         """Return what `rule` makes of each rank, by rank."""
@@ -138,37 +144,34 @@ class TrialOccupancy:
         return table
 
 
-@dataclass(frozen=True, slots=True)
 class PresentNodes:
     """Implements `PlacementView` on the nodes of a pool or a trial."""
 
-    nodes: Sequence[ClusterNode]
-    ranks: Sequence[int]
-    _occupancy: Occupancy | TrialOccupancy
+    __slots__ = ("free", "jobs_on", "nodes", "ranks", "summaries")
 
-    def free(self, rank: int) -> RankResources:
-        """Return what is free on a rank."""
-        return self._occupancy.free(rank)
-
-    def jobs_on(self, rank: int) -> Sequence[NodeJob]:
-        """Return who holds something on a rank."""
-        return self._occupancy.jobs_on(rank)
-
-    def summaries(self, summary: SummaryRule) -> Sequence[Any]:
-        """Return what a pure function makes of each rank, by rank."""
-        return self._occupancy.summaries(summary)
+    def __init__(
+        self, nodes: Sequence[ClusterNode], ranks: Sequence[int], occupancy: Occupancy | TrialOccupancy
+    ) -> None:
+        self.nodes = nodes
+        self.ranks = ranks
+        self.free = occupancy.free
+        self.jobs_on = occupancy.jobs_on
+        self.summaries: Callable[[SummaryRule], Sequence[Any]] = occupancy.summaries
 
 
-def with_job(jobs: tuple[NodeJob, ...], more: NodeJob) -> tuple[NodeJob, ...]:
-    """Return the jobs of a rank with one more, or with more cores for one of them."""
-    for index, each in enumerate(jobs):
-        if each.job == more.job:
-            joined = each._replace(cores=each.cores | more.cores)
-            return (*jobs[:index], joined, *jobs[index + 1 :])
-    return (*jobs, more)
+def add(jobs: dict[int, NodeJob], more: NodeJob) -> None:
+    """Add one to the jobs of a rank, or further cores to those of one of them."""
+    had = jobs.get(more.job)
+    jobs[more.job] = more if had is None else had._replace(cores=had.cores | more.cores)
 
 
-def without_cores(jobs: tuple[NodeJob, ...], job: int, cores: int) -> tuple[NodeJob, ...]:
-    """Return the jobs of a rank, one of them without these cores; it is gone when it has none."""
-    left = (each._replace(cores=each.cores & ~cores) if each.job == job else each for each in jobs)
-    return tuple(each for each in left if each.cores)
+def take_off(jobs: dict[int, NodeJob], job: int, cores: int) -> None:
+    """Take these cores from one of the jobs of a rank; it is gone when it has none."""
+    had = jobs.get(job)
+    if had is None:
+        return
+    left = had.cores & ~cores
+    if left:
+        jobs[job] = had._replace(cores=left)
+    else:
+        del jobs[job]

@@ -79,6 +79,12 @@ def goes_onto_one_node(request: NodeRequest, placement: Placement) -> bool:
     return ask.workers == 1 or (network and not ask.workers)
 
 
+def divides(request: NodeRequest, placement: Placement) -> bool:
+    """Return whether a request fits wherever there are enough slots: the placement says so."""
+    rule = getattr(placement, "divides", None)
+    return rule is not None and rule(ask_of(request, placement))
+
+
 def of_job(defect: PlacementDefect, job: int) -> PlacementDefect:
     """Return the same defect with the job in it."""
     return PlacementDefect(f"{defect}; it is job {job}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from queue_policies.errors import PlacementDefect
 from queue_policies.nodes import low_ranks, placing
-from queue_policies.nodes.node_states import NodeStates, change
+from queue_policies.nodes.node_states import NodeStates, change, eligible
 from queue_policies.nodes.occupancy import PresentNodes
 from queue_policies.nodes.records import NOTHING
 from queue_policies.nodes.shared_cores import without
@@ -15,7 +15,7 @@ from queue_policies.nodes.trial import AllocationTrial, PlacementTrial, checked_
 from queue_policies.placement.workers import workers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
+    from collections.abc import Callable, Container, Sequence
 
     from queue_policies.nodes.occupancy import Occupancy
     from queue_policies.nodes.records import Allocation, ClusterNode, Matches, NodeRequest
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from queue_policies.placement.workers import TaskWorker
     from queue_policies.records import Request, Sketch
 
-    Find = Callable[[NodeRequest, Iterable[int], low_ranks.Free, Sequence[ClusterNode]], Allocation | None]
+    Find = Callable[[NodeRequest, Sequence[int], low_ranks.Free, Sequence[ClusterNode]], Allocation | None]
 
 
 def found_among(
     placement: Placement,
     occupancy: Occupancy,
     request: NodeRequest,
-    ranks: Iterable[int],
+    ranks: Sequence[int],
     _free: low_ranks.Free,
     nodes: Sequence[ClusterNode],
 ) -> Allocation | None:
     """Return the placement's allocation for a request, as `low_ranks.place`. Raises PlacementDefect."""
-    return placing.found(placement, request, PresentNodes(nodes, tuple(ranks), occupancy))
+    return placing.found(placement, request, PresentNodes(nodes, ranks, occupancy))
 
 
 class Pool(NodeStates):
@@ -68,10 +68,9 @@ class Pool(NodeStates):
         asked = checked_request(request)
         if asked.size > self.free:
             return None
-        usable = self.usable
-        ranks = (r for r in self.constraints.ranks(asked.constraint) if r in usable)
+        ranks = eligible(self, asked.constraint)
         if beside:
-            ranks = (r for r in ranks if r not in beside)
+            ranks = tuple(r for r in ranks if r not in beside)
         return self._find(asked, ranks, self.rank_resources.__getitem__, self.nodes)
 
     def alloc(self, job: int, request: Request) -> Allocation | None:

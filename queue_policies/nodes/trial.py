@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from queue_policies.errors import PlacementDefect
 from queue_policies.nodes import low_ranks, placing
+from queue_policies.nodes.low_ranks import slots_on
 from queue_policies.nodes.node_states import eligible
 from queue_policies.nodes.occupancy import Occupancy, PresentNodes, TrialOccupancy
 from queue_policies.nodes.shared_cores import without
@@ -123,6 +124,8 @@ class PlacementTrial(AllocationTrial):
         fits only if a node has room for it on which something was given back since.
         """
         tried = self._misfits.get(request)
+        if tried is None and self._divides(request):
+            return self._has_slots(request)
         if tried is not None:
             size, resources = request.size, self._resources_on
             self._misfits[request] = len(self._returned)
@@ -133,6 +136,23 @@ class PlacementTrial(AllocationTrial):
             return True
         if tried is None and request.size <= self.free and self._is_for_one_node(request):
             self._misfits[request] = len(self._returned)
+        return False
+
+    def _divides(self, request: Request) -> bool:
+        return placing.divides(checked_request(request), cast("Placement", self._pool.placement))
+
+    def _has_slots(self, request: Request) -> bool:
+        """Return whether there are enough slots, wherever they are."""
+        asked, pool = checked_request(request), self._pool
+        if asked.size > self.free:
+            return False
+        if asked.constraint is None and asked.cores == 1 and not asked.gpus:
+            return True
+        missing = asked.slots
+        for rank in eligible(pool, asked.constraint):
+            missing -= slots_on(self._resources_on(rank), asked)
+            if missing <= 0:
+                return True
         return False
 
     def _is_for_one_node(self, request: Request) -> bool:

@@ -78,9 +78,9 @@ class Balanced:
         """Place by the kind of the profile."""
         kind = None if ask.profile is None else ask.profile.kind
         table = nodes.summaries(self.load)
-        loads = [table[rank] for rank in nodes.ranks]
         if by_node(ask):
             return take_nodes(ask, self._in_order(ask, nodes, table), nodes)
+        loads = [load for rank in nodes.ranks if (load := table[rank]).free]
         if kind is ProfileKind.IO and not ask.workers:
             return _one_a_node(ask, nodes, loads)
         if ask.workers:
@@ -102,6 +102,12 @@ class Balanced:
         if across and ask.affinity is not Affinity.REQUIRED:
             on_node = _on_a_node(ask, nodes, loads, -1)
         return on_node or _together(ask, nodes, loads)
+
+    def divides(self, ask: PlacementAsk) -> bool:
+        """Return whether such a job starts wherever there are enough slots, on whatever nodes."""
+        if ask.workers or by_node(ask) or ask.affinity is Affinity.REQUIRED:
+            return False
+        return ask.profile is None or ask.profile.kind is not ProfileKind.NETWORK
 
     def demand(self, profile: Profile | None) -> float:
         """Return the bandwidth that one core of such a job demands."""
@@ -240,8 +246,14 @@ def _together(ask: PlacementAsk, nodes: PlacementView, loads: Sequence[NodeLoad]
     if best is not None:
         return _filled(ask, [best[2]])
     if ask.profile is None:
-        return _filled(ask, sorted(rooms_of(ask, nodes), key=lambda room: (-room.slots, room.rank)))
+        return _filled(ask, _emptiest(ask, nodes, loads))
     return _on_few_nodes(ask, nodes, loads)
+
+
+def _emptiest(ask: PlacementAsk, nodes: PlacementView, loads: Sequence[NodeLoad]) -> list[RankRoom]:
+    """Return the ranks with room, those with the most of it first."""
+    rooms = rooms_of(ask, nodes, [load.rank for load in loads])
+    return sorted(rooms, key=lambda room: (-room.slots, room.rank))
 
 
 def _filled(ask: PlacementAsk, rooms: Iterable[RankRoom]) -> Allocation | None:
@@ -259,19 +271,20 @@ def _filled(ask: PlacementAsk, rooms: Iterable[RankRoom]) -> Allocation | None:
 
 def _on_few_nodes(ask: PlacementAsk, nodes: PlacementView, loads: Sequence[NodeLoad]) -> Allocation | None:
     """Place a job that is larger than a node on as few nodes as have room for it; None: it waits."""
-    if not ask.request.gpus and any(load.cores >= ask.request.size for load in loads):
+    wholes = [(nodes.nodes[rank].cores, nodes.nodes[rank].gpus) for rank in nodes.ranks]
+    if not ask.request.gpus and any(cores.bit_count() >= ask.request.size for cores, _ in wholes):
         return None
-    whole = [slots_on((nodes.nodes[rank].cores, nodes.nodes[rank].gpus), ask.request) for rank in nodes.ranks]
+    whole = [slots_on(each, ask.request) for each in wholes]
     count = fewest(ask.request.slots, whole)
     if count == 1:
         return None
     taken = []
-    left = sorted(rooms_of(ask, nodes), key=lambda room: (room.slots, room.rank))
+    rooms = rooms_of(ask, nodes, [load.rank for load in loads])
+    left = sorted(rooms, key=lambda room: (room.slots, room.rank))
     for slots in distribute(ask.request.slots, count):
         room = next((room for room in left if room.slots >= slots), None)
         if room is None:
-            fullest = sorted(rooms_of(ask, nodes), key=lambda room: (-room.slots, room.rank))
-            return _filled(ask, fullest[:count])
+            return _filled(ask, _emptiest(ask, nodes, loads)[:count])
         left.remove(room)
         taken.append(room)
         for _ in range(slots):
@@ -283,7 +296,8 @@ def _one_a_node(ask: PlacementAsk, nodes: PlacementView, loads: Sequence[NodeLoa
     """Place one worker a node, beside no other job that does much input and output if that is possible."""
     line = heapq.nsmallest(ask.request.slots, [(load.has_io, -load.free, load.rank) for load in loads])
     apart = [rank for has_io, _, rank in line if not has_io]
-    return _levelled(ask, rooms_of(ask, nodes, apart)) or _levelled(ask, rooms_of(ask, nodes))
+    rooms = rooms_of(ask, nodes, apart)
+    return _levelled(ask, rooms) or _levelled(ask, rooms_of(ask, nodes, [load.rank for load in loads]))
 
 
 def _levelled(ask: PlacementAsk, rooms: Sequence[RankRoom]) -> Allocation | None:

@@ -52,12 +52,12 @@ def load_of(
     demand: Callable[[Profile | None], float],
 ) -> NodeLoad:
     """Return the load of a node. `demand` returns the bandwidth that one core of a job demands."""
-    demands = [(job.cores, demand(job.profile)) for job in jobs]
+    demands = [(cores, each) for _, cores, profile in jobs if (each := demand(profile))]
     found = []
     for number, domain in enumerate(domains_of(node)):
         left = free[0] & domain
         if left:
-            inside = sum((cores & domain).bit_count() * each for cores, each in demands)
+            inside = sum([(cores & domain).bit_count() * each for cores, each in demands], 0.0)
             found.append(Domain(inside, -left.bit_count(), node.rank, number, left, left == domain))
-    has_io = any(job.profile is not None and job.profile.kind is ProfileKind.IO for job in jobs)
+    has_io = any(profile is not None and profile.kind is ProfileKind.IO for _, _, profile in jobs)
     return NodeLoad(node.rank, free[0].bit_count(), node.cores.bit_count(), has_io, tuple(found))

@@ -107,11 +107,14 @@ def rooms_of(ask: PlacementAsk, nodes: PlacementView, ranks: Iterable[int] | Non
 
     `ranks` are some of those that may be used; None: all of them.
     """
-    least = ask.request.cores
+    least, exclusive, free_on = ask.request.cores, ask.request.exclusive, nodes.free
     found = []
     for rank in nodes.ranks if ranks is None else ranks:
-        free, node = nodes.free(rank), nodes.nodes[rank]
-        if free[0].bit_count() >= least and (not ask.request.exclusive or free == (node.cores, node.gpus)):
+        free = free_on(rank)
+        if free[0].bit_count() < least:
+            continue
+        node = nodes.nodes[rank]
+        if not exclusive or free == (node.cores, node.gpus):
             room = RankRoom(node, free, ask)
             if room.fits(1):
                 found.append(room)

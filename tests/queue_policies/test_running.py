@@ -27,7 +27,7 @@ def test_keeps_ends_and_order(
         known[number] = running[number] = kit.runs(number, 1, end=float(end), priority=priority)
     for number in removed:
         assert running.pop(number) == known.pop(number, None)
-    assert running.by_end() == sorted(known.values(), key=lambda job: (job.end, job.id))
+    assert list(running.by_end()) == sorted(known.values(), key=lambda job: (job.end, job.id))
     assert running.by_order() == sorted(known.values(), key=lambda job: (-job.priority, job.id))
     assert (len(running), set(running)) == (len(known), set(known))
     assert all(number in running and running[number] == job for number, job in known.items())

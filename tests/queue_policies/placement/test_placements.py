@@ -173,6 +173,21 @@ def test_a_trial_knows_what_was_placed_in_it(name: str, history: History) -> Non
     assert copied.free == again.free == cluster.total
 
 
+@given(affinity=AFFINITIES, history=histories(), request=requests())
+@settings(max_examples=examples(60), deadline=None)
+def test_what_balanced_divides_at_will_fits_wherever_there_are_slots(
+    affinity: Affinity, history: History, request: RequestedResources
+) -> None:
+    """A trial only counts for such a job, where the pool places it."""
+    cluster, jobs = played("balanced", affinity, history)
+    trial = cluster.sketch()
+    assert trial.fits(request) == cluster.fits(request)
+    for number in jobs:
+        trial.give(number)
+        cluster.release(number)
+        assert trial.fits(request) == cluster.fits(request)
+
+
 @given(history=histories())
 @settings(max_examples=examples(30), deadline=None)
 def test_low_rank_is_what_a_pool_without_placement_does(history: History) -> None:
