@@ -54,6 +54,7 @@ class CoScheduling:
         self.memory: Memory = None
         self._guests = Guests(pool, queue, running)
         self._pool = pool
+        self._queue = queue
         self._running = running
         self._changed = changed
         self._log = log
@@ -88,12 +89,7 @@ class CoScheduling:
         if job.elastic is not None and job.elastic.malleable:
             consent = SharingConsent.NEVER  # its size changes
         runs = self._programs.find(job, queued.request.size)
-        if runs is None:
-            return queued._replace(consent=consent)
-        estimate = queued.estimate
-        if estimate is None and runs.seconds is not None:
-            estimate = EarlierRuns(runs.seconds)
-        return queued._replace(consent=consent, usage=runs.usage(), estimate=estimate)
+        return _known(queued._replace(consent=consent), runs)
 
     def left(self, job: int) -> None:
         """Note that a job has left the queue without a start."""
@@ -135,6 +131,7 @@ class CoScheduling:
         self._ends.append(end)
         if job is not None and meter is not None and usage is not None and done == 1.0:
             self._programs.add(job, ended.size, meter, usage, end)
+            self._queued_anew(job)
             if self._values is not None:
                 self._values.set(PROGRAMS, self._programs.text())
         if ended.host is not None or ended.guests:
@@ -142,6 +139,13 @@ class CoScheduling:
         orders = self._guests.freed(ended, now)
         self._orders += orders
         self._measure_anew([order.job for order in orders], now)
+
+    def _queued_anew(self, ended: ActiveJob) -> None:
+        """Have jobs that wait show what has just become known of their program."""
+        for job in [each for each in self._jobs.values() if each.id in self._queue]:
+            if (job.userid, job.name) == (ended.userid, ended.name):
+                queued = self._queue.remove(job.id)
+                self._queue.add(_known(queued, self._programs.find(job, queued.request.size)))
 
     def orders(self) -> list[QuotaOrder]:
         """Return the quotas that changed as jobs ended, once."""
@@ -207,10 +211,23 @@ class CoScheduling:
 
 def _progressed(running: RunningJob, runs: ProgramRuns | None, meter: JobMeter, now: float) -> RunningJob:
     """Return the record of a rigid job with the work that is left, by the CPU time of earlier runs."""
-    if runs is None or runs.cpu_seconds <= 0 or not isinstance(running.estimate, EarlierRuns):
+    estimate = running.estimate
+    if estimate is None and runs is not None and runs.seconds is not None:
+        estimate = EarlierRuns(runs.seconds)  # an earlier run has ended since this one began
+    if runs is None or runs.cpu_seconds <= 0 or not isinstance(estimate, EarlierRuns):
         return running
     left = max(_LEAST_LEFT, 1 - meter.cpu_seconds / runs.cpu_seconds)
-    return running._replace(remaining=left, measured=now)
+    return running._replace(estimate=estimate, remaining=left, measured=now)
+
+
+def _known(queued: QueuedJob, runs: ProgramRuns | None) -> QueuedJob:
+    """Return a job that waits with what earlier runs of its program show."""
+    if runs is None:
+        return queued
+    estimate = queued.estimate
+    if runs.seconds is not None and (estimate is None or isinstance(estimate, EarlierRuns)):
+        estimate = EarlierRuns(runs.seconds)
+    return queued._replace(usage=runs.usage(), estimate=estimate)
 
 
 def _meter(running: RunningJob, pool: Pool) -> JobMeter:

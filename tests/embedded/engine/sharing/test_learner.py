@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 HALF = written([Expert("half", (0.0, 0.0, 1.0, 0.0))])
+NEVER = written([Expert("never", (1.0, 0.0, 0.0, 0.0))])
 OTHERS = written([Expert("half", (0.0, 0.0, 1.0, 0.0)), Expert("never", (1.0, 0.0, 0.0, 0.0))])
 
 
@@ -84,3 +85,21 @@ def test_with_another_number_of_experts_it_begins_anew_and_that_is_logged_once(
     assert noted == [
         "what cosched remembered is of 1 experts, and there are 2; it begins to learn anew",
     ]
+
+
+def test_jobs_that_were_submitted_together_know_what_the_first_one_used(make: Callable[..., Any]) -> None:
+    """One runs, another begins beside it, and a third one waits, as nothing is known of their program."""
+    bench = make(config=config(NEVER))
+    first, second, third = (bench.submit("sim", slots=2) for _ in range(3))
+    for _ in range(4):
+        bench.loop.advance(1)
+        bench.engine.events.used(first, 0, 1.0, 0.8, 0.1)
+    scheduler = bench.engine._manager.parts.scheduler
+    before = scheduler.queue[third]
+    fourth = bench.submit("sim", slots=2)
+    bench.finish(first)
+    bench.engine.events.used(second, 0, 4.0, 1.6, 0.1)
+    begun, waits = scheduler.running[second], scheduler.queue[fourth]
+    assert (before.usage, before.estimate) == (None, None)
+    assert (begun.estimate.seconds(2), begun.remaining) == (4.0, 0.5)
+    assert (waits.usage.cpu, waits.estimate.seconds(2)) == (0.4, 4.0)
