@@ -47,21 +47,13 @@ def run(settings: BurstServiceSettings) -> int:
     """
     service_process.prepare(settings.log_format, settings.log_level)
     logging.getLogger("alembic").setLevel(logging.WARNING)  # its tables are no administrator's business
-    signal.signal(signal.SIGTERM, _end)  # as a container's first process it would ignore it until it serves
-    try:
+
+    def serve() -> None:
         state_directory.opened(settings.workplace.state, "what bursts cost")
         asyncio.run(_BurstReplica(settings).serve())
-    except (BackendError, BurstError, DatabaseError, KubernetesError) as error:
-        log.error("the service ends: %s", error)  # noqa: TRY400 - the reason is the message
-        return 1
-    except Exception:
-        log.exception("the service ends: a defect of it")
-        return 1
-    return 0
 
-
-def _end(*_: object) -> None:
-    raise SystemExit(0)
+    known = (BackendError, BurstError, DatabaseError, KubernetesError)
+    return service_process.exit_code("service", serve, log, known)
 
 
 class _BurstReplica:

@@ -50,15 +50,8 @@ log = logging.getLogger(__name__)
 def run(settings: AdapterSettings) -> int:
     """Run an adapter until SIGTERM or Ctrl-C; return the exit code: 0, or 1 after an error."""
     service_process.prepare(settings.log_format, settings.log_level)
-    try:
-        asyncio.run(_Adapter(settings).serve())
-    except (AdapterError, KubernetesError) as error:
-        log.error("the adapter ends: %s", error)  # noqa: TRY400  # the reason is the message
-        return 1
-    except Exception:
-        log.exception("the adapter ends: a defect of it")
-        return 1
-    return 0
+    known = (AdapterError, KubernetesError)
+    return service_process.exit_code("adapter", lambda: asyncio.run(_Adapter(settings).serve()), log, known)
 
 
 class _Adapter:

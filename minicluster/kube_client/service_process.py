@@ -1,10 +1,11 @@
-"""The common set-up of processes that serve a whole cluster: the operator and the metrics adapter."""
+"""The common set-up of processes that serve a whole cluster, and how they end."""
 
 from __future__ import annotations
 
 import gc
 import os
 import secrets
+import signal
 import socket
 from asyncio.sslproto import SSLProtocol
 from typing import TYPE_CHECKING
@@ -12,6 +13,9 @@ from typing import TYPE_CHECKING
 from minicluster.kube_client import logs, open_files
 
 if TYPE_CHECKING:
+    import logging
+    from collections.abc import Callable
+
     from minicluster.kube_client.logs import LogFormat, LogLevel
 
 TLS_BUFFER = 32 * 1024
@@ -24,6 +28,29 @@ def prepare(log_format: LogFormat, log_level: LogLevel) -> None:
     gc.freeze()  # imported modules stay: they need not be traversed in each collection
     SSLProtocol.max_size = TLS_BUFFER
     open_files.allow_many()
+
+
+def exit_code(
+    name: str, work: Callable[[], object], log: logging.Logger, known: tuple[type[Exception], ...]
+) -> int:
+    """Do a process's work until SIGTERM or Ctrl-C; return its exit code: 0, or 1 after an error.
+
+    The log has the reason: the message of a `known` error, or a traceback. `name` is what the process is.
+    """
+    signal.signal(signal.SIGTERM, _end)  # as a container's first process it would ignore it until it serves
+    try:
+        work()
+    except known as error:
+        log.error("the %s ends: %s", name, error)  # noqa: TRY400 - the reason is the message
+        return 1
+    except Exception:
+        log.exception("the %s ends: a defect of it", name)
+        return 1
+    return 0
+
+
+def _end(*_: object) -> None:
+    raise SystemExit(0)
 
 
 def identity() -> str:

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import fcntl
 import logging
-import signal
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -59,25 +58,17 @@ log = logging.getLogger("restful.kubernetes")
 def run(settings: RestApiSettings) -> int:
     """Serve until SIGTERM or Ctrl-C; return the exit code: 0, or 1 after an error."""
     prepare(settings)
-    signal.signal(signal.SIGTERM, _end)  # as a container's first process it would ignore it until it serves
-    try:
+
+    def serve() -> None:
         url = database_url(settings.database)
         with only_process(url), server.listening(settings.endpoint) as sock:
             import uvloop  # noqa: PLC0415 - of the extra `rest`, as all that this package needs
 
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(_Replica(settings, url).serve(sock))
-    except (ServeError, KubernetesError, DatabaseError, MasterKeyError) as error:
-        log.error("the service ends: %s", error)  # noqa: TRY400 - the reason is the message
-        return 1
-    except Exception:
-        log.exception("the service ends: a defect of it")
-        return 1
-    return 0
 
-
-def _end(*_: object) -> None:
-    raise SystemExit(0)
+    known = (ServeError, KubernetesError, DatabaseError, MasterKeyError)
+    return service_process.exit_code("service", serve, log, known)
 
 
 def prepare(settings: RestApiSettings) -> None:

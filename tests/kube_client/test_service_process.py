@@ -1,39 +1,53 @@
-"""What processes that serve a whole cluster have in common."""
+"""How a service's process ends: with an exit code, and a line in its log that says why."""
 
-import asyncio
-import gc
-import ssl
-import tracemalloc
-from asyncio.sslproto import SSLProtocol
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from minicluster.kube_client import open_files, service_process
+from minicluster.kube_client import service_process
+from minicluster.kube_client.errors import LeadershipLostError
 
-CONNECTIONS = 40
-MAX_BYTES = 48 * 1024
-"""Bytes of Python's memory for each connection: asyncio would take 256 KiB."""
+LOG = logging.getLogger("test")
 
 
-def test_connections_by_tls_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are open for as long as the process lives: watches, requests, leads."""
-    monkeypatch.setattr(SSLProtocol, "max_size", SSLProtocol.max_size)  # as it was, afterwards
-    monkeypatch.setattr(open_files, "allow_many", lambda: None)
-    monkeypatch.setattr(gc, "freeze", lambda: None)
-    monkeypatch.setattr(service_process.logs, "setup", lambda *_: None)
-    service_process.prepare("json", "info")
+@pytest.fixture(autouse=True)
+def _handler() -> Iterator[None]:
+    """Leave this process its own."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
-    async def taken() -> int:
-        loop, context = asyncio.get_running_loop(), ssl.create_default_context()
-        before = tracemalloc.get_traced_memory()[0]
-        made = [SSLProtocol(loop, asyncio.Protocol(), context, None) for _ in range(CONNECTIONS)]
-        after = tracemalloc.get_traced_memory()[0]
-        for each in made:
-            each.connection_lost(None)
-        return (after - before) // len(made)
 
-    tracemalloc.start()
-    try:
-        assert 16 * 1024 < asyncio.run(taken()) < MAX_BYTES
-    finally:
-        tracemalloc.stop()
+def raises(error: Exception) -> Callable[[], None]:
+    def work() -> None:
+        raise error
+
+    return work
+
+
+@pytest.mark.parametrize(
+    ("work", "code", "lines"),
+    [
+        pytest.param(lambda: None, 0, [], id="done"),
+        pytest.param(
+            raises(LeadershipLostError("another leads")), 1, ["the x ends: another leads"], id="known"
+        ),
+        pytest.param(raises(KeyError("metadata")), 1, ["the x ends: a defect of it"], id="a defect"),
+    ],
+)
+def test_the_last_line_reports_why(
+    caplog: pytest.LogCaptureFixture, work: Callable[[], None], code: int, lines: list[str]
+) -> None:
+    caplog.set_level(logging.ERROR)
+    assert service_process.exit_code("x", work, LOG, (LeadershipLostError,)) == code
+    assert caplog.messages == lines
+
+
+def test_a_first_process_ends_by_sigterm_before_it_serves() -> None:
+    """The kernel has no default for it there."""
+    with pytest.raises(SystemExit) as ended:
+        service_process.exit_code("x", lambda: os.kill(os.getpid(), signal.SIGTERM), LOG, ())
+    assert ended.value.code == 0
