@@ -1,5 +1,6 @@
 """The burst service's chart beside the operator's: jobs of a MiniCluster run in pods of another cluster."""
 
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from broker_config.formats import jobid
 from minicluster.instance.records import JobFilter
+from tests import inside
 from tests.devcluster import ControlPlane, until
 from tests.devcluster.release import NAMESPACE, Release
 from tests.kubernetes import burst_release, burst_services, inventory, script_pods
@@ -63,6 +65,15 @@ def submitted(user: CommandLine, *words: object) -> int:
     return jobid.parse(done.stdout.strip())
 
 
+def asked(service: BurstRelease, user: CommandLine, *words: str) -> Any:
+    """Return what a command about this service's bursts prints, which runs in its pod."""
+    where = ["--on", "service", "--kubeconfig", str(service.nodes.kubeconfig), "--context", "test"]
+    options = [*where, "--namespace", NAMESPACE, "--output", "json"]
+    done = inside.completed(["burst", *words, *options], user.environment())
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 def shown(live: Live) -> list[dict[str, Any]]:
     """Return the bursts in the MiniCluster's status."""
     found: list[dict[str, Any]] = live.status.get("bursts") or []
@@ -106,6 +117,12 @@ def test_jobs_run_in_another_cluster_once_each_though_the_service_is_killed_amid
     every = instance.ask(lambda connected: connected.jobs.find(JobFilter(), limit=0))
     assert {each.id for each in every if "probe" not in each.name} == set(ids)
     assert inventory.of(far.api) - before == set()
+    rows = asked(service, minicluster, "list", "--all")
+    assert {(each["provider"], each["outcome"], each["is_final"]) for each in rows} == {
+        ("research", "succeeded", True)
+    }
+    costs = asked(service, minicluster, "cost", "--by", "all")
+    assert [(each["scope"], each["reserved"]) for each in costs] == [("all", "0.00")]
     [pod] = service.pods()
     assert pod["metadata"]["name"] != killed
     for word in ("Traceback", "orbidden", "defect"):
