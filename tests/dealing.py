@@ -103,6 +103,7 @@ class Dealer(LoadFileScheduling):
         self._seconds = seconds
         self._limits = limits
         self._last_limits = last_limits
+        self._lengths: dict[str, float] = {}
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
@@ -145,8 +146,10 @@ class Dealer(LoadFileScheduling):
         return on_nodes * max(len(self.nodes) - clusters, 1) * MARGIN >= rest * clusters
 
     def _length(self, file: str) -> float:
-        """Return how many seconds a file takes."""
-        return sum(self._seconds.get(test, guess(test)) for test in self.workqueue[file])
+        """Return how many seconds a file takes: added up once, as each that is dealt out asks for all."""
+        if file not in self._lengths:
+            self._lengths[file] = sum(self._seconds.get(test, guess(test)) for test in self.workqueue[file])
+        return self._lengths[file]
 
     def _within(self, limits: Mapping[Cluster, int], node: WorkerController) -> list[str]:
         served = Counter(kind for other in self.assigned_work for kind in self._had(other))

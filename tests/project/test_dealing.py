@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -143,6 +144,20 @@ def test_files_that_stay_together_go_to_one_worker() -> None:
     (shared,) = [found for found in (first, second) if not set(found).isdisjoint(files)]
     begin = shared.index(files[0])
     assert shared[begin : begin + 3] == files
+
+
+def test_the_seconds_of_each_test_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a file is compared with others: there are fourteen thousand tests."""
+    guessed: Counter[str] = Counter()
+
+    def guess(nodeid: str) -> float:
+        guessed[nodeid] += 1
+        return 1.0
+
+    monkeypatch.setattr(dealing, "guess", guess)
+    table = Table(3, REST + PLANE + PODS)
+    table.play()
+    assert guessed == Counter(table.tests)
 
 
 def test_a_worker_that_may_have_no_more_is_ended() -> None:
