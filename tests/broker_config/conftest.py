@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # FLUX_EXEC_PATH in it: that is how the start script knows flux-core without running it.
 _FLUX = r"""#!{python} -SE
 # FLUX_EXEC_PATH
-import os, signal, subprocess, sys, time
+import os, sys, time
 calls, plan = os.environ["STUB_CALLS"], os.environ.get("STUB_PLAN", "").split()
 verb, args = sys.argv[1], sys.argv[2:]
 
@@ -38,7 +38,9 @@ def split(args):
             return args[:index], args[index:]
     return args, []
 
+# What takes longer to import than all else here takes is imported by the few calls that use it.
 def run(words, **more):
+    import subprocess
     try:
         code = subprocess.run(words, **more).returncode
     except FileNotFoundError:
@@ -71,6 +73,7 @@ if verb == "python" and "save_restore" in args[1]:
     sys.exit(0)
 note("flux", *sys.argv[1:])
 if verb == "broker":
+    import signal
     words = args[2:]
     options, program = split(words)
     step = plan[min(turn("broker"), len(plan) - 1)] if plan else "run"
@@ -101,7 +104,7 @@ if verb == "broker":
     sys.exit(int(step))
 elif verb in ("submit", "run"):
     options, program = split(args)
-    code = run(program, stdout=subprocess.DEVNULL if "--watch" not in options and verb == "submit" else None)
+    code = run(program, stdout=None if "--watch" in options or verb == "run" else open(os.devnull, "wb"))
     if "--watch" in options or verb == "run":
         sys.exit(code)
     print("f%d" % code)
