@@ -35,7 +35,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-pure supplies properties hostile prove-rest prove-burst prove-burst-machine \
+.PHONY: help demo test test-all test-rest test-pure supplies properties hostile prove-rest prove-burst prove-burst-machine \
 	prove-burst-clusters prove-clouds prove-placement prove-cosched cluster cluster-down clusters clusters-down images lint format manifests reference release lock clean
 help:
 	@sed -n 's/^# make/make/p; s/^#      /     /p' Makefile
@@ -54,7 +54,10 @@ REST = $(PYTEST) -n $(shell expr $$(nproc) + 2) $(PURE:%=--ignore=%)
 test: test-pure
 	@$(REST) --one-plane
 
-test-all: supplies test-pure
+test-all: supplies test-rest
+
+# Beside `supplies`, where make may: workers collect meanwhile, and what is still being built they wait for.
+test-rest: test-pure
 	@$(REST)
 
 # The programs and images that tests need, and their modules as pytest compiles them: once, not by each worker. What
