@@ -40,10 +40,6 @@ V = "spec.containers[0].volumes.v"
 R = "spec.containers[0].resources"
 T = "spec.pod.tolerations[0]"
 VIEW_AS_RUNNER = '"flux" is already the name of the container that runs Flux'
-CUT = (  # each one of size is four hosts
-    "status: {maximumSize: 8, granularity:"
-    " {policy: scale, profile: memory, nodes: 8, groups: 8, brokers: 4}}\n"
-)
 BROKEN = {
     "size-at-least-one": (spec("size: 0", ONE), f"spec.size: {messages.SIZE_ZERO}"),
     "above maxSize": (
@@ -57,14 +53,6 @@ BROKEN = {
     "size-within-start": (
         spec("size: 9", ONE) + "status: {maximumSize: 8}\n",
         f"spec.size: {messages.BEYOND_START}: found 9, allowed: 1 to 8",
-    ),
-    "size-within-start of brokers that were cut": (
-        spec("size: 3", ONE) + CUT,
-        f"spec.size: {messages.BEYOND_START}: found 3, allowed: 1 to 2",
-    ),
-    "autoscaling above the start of brokers that were cut": (
-        spec("size: 1", ONE, "autoscaling: {maxSize: 3}") + CUT,
-        f"spec.autoscaling.maxSize: {messages.AUTOSCALING_MAX}: found 3, allowed: up to 2",
     ),
     "no profile": (spec("granularity: scale", ONE), f"spec.granularity: {messages.GRANULARITY_PROFILE}"),
     "autoscaling below": (
