@@ -44,13 +44,13 @@ class BackendCommand(PlainCommand):
         self.__dict__.update(params=own, extended=False)
 
 
-def chosen(ctx: typer.Context) -> Backend:
+def chosen(ctx: typer.Context, *, quiet: bool = False) -> Backend:
     """Return the back end that --on names.
 
     Raises BadParameter for an option that this back end does not have, BackendPlugin where it does not load.
     """
     kind, values = _selected(ctx)
-    return kind.open(values, PlainReporter())
+    return kind.open(values, PlainReporter(quiet=quiet))
 
 
 def versions(ctx: typer.Context) -> Sequence[ComponentVersion]:

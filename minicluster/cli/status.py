@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from minicluster.cli.backend_choice import BackendCommand, chosen
 from minicluster.cli.cluster_choice import OptionalClusterArgument, named
-from minicluster.cli.tables import OutputOption, age, show, show_fields
+from minicluster.cli.tables import Format, OutputOption, age, json_text, show, show_fields
 
 if TYPE_CHECKING:
+    from minicluster.backends.port import Backend
     from minicluster.backends.records import ClusterSummary, StatusReport, StatusTable
     from minicluster.cli.queue_view import QueueView
 
 app = typer.Typer(add_completion=False)
+INTERVAL = 2.0
+"""Seconds between two looks for a change."""
+ENDED = {"Succeeded", "Failed"}
+BY_THE_CLOCK = {"age", "time", "oldest_wait"}
+"""Keys of the JSON output."""
 BURST_COLUMNS = ("id", "slot", "provider", "state", "nodes", "until", "cost")
 
 
@@ -34,7 +41,14 @@ def list_(ctx: typer.Context, output: OutputOption = "table") -> None:
 
 
 @app.command(cls=BackendCommand)
-def status(ctx: typer.Context, name: OptionalClusterArgument = None, output: OutputOption = "table") -> None:
+def status(
+    ctx: typer.Context,
+    name: OptionalClusterArgument = None,
+    output: OutputOption = "table",
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Show it again whenever it has changed, until Ctrl-C.")
+    ] = False,
+) -> None:
     """Show how a cluster is: brokers, jobs, what runs, what waits and why, how many nodes all that demands.
 
     On Kubernetes also its conditions, its autoscaler and the latest Events. What the queue says is asked of
@@ -42,14 +56,55 @@ def status(ctx: typer.Context, name: OptionalClusterArgument = None, output: Out
 
     minicluster status mc --output json
 
-    minicluster status mc --on kubernetes -n research
-    """
-    from minicluster.cli import cluster_bursts, queue_view
+    minicluster status mc --on kubernetes -n research --watch
 
+    --watch also ends once the cluster has ended; with --output json each state is a line. What runs and waits
+    from second to second shows `minicluster top`.
+    """
     backend = chosen(ctx)
     cluster = named(backend, name)
+    if not watch:
+        report, queue = _seen(backend, cluster)
+        _show(report, queue, output)
+        return
+    with contextlib.suppress(KeyboardInterrupt):  # the way to end it
+        _watch(backend, chosen(ctx, quiet=True), cluster, output)
+
+
+def _watch(backend: Backend, quiet: Backend, cluster: str, output: Format) -> None:
+    """Show a cluster each time it has changed, until it has ended; what `backend` notices once is enough."""
+    shown: object = None
+    while True:
+        report, queue = _seen(backend if shown is None else quiet, cluster)
+        state = _without_ages(_as_json(report, queue))
+        if state != shown and output == "json":
+            typer.echo(json_text(_as_json(report, queue)))
+        elif state != shown:
+            typer.echo(("" if shown is None else "\n") + time.strftime("%H:%M:%S"))
+            _show(report, queue, output)
+        shown = state
+        if report.cluster.phase in ENDED:
+            return
+        time.sleep(INTERVAL)
+
+
+def _without_ages(found: object) -> object:
+    """Return the same without what changes by the clock alone."""
+    if isinstance(found, dict):
+        return {key: _without_ages(each) for key, each in found.items() if key not in BY_THE_CLOCK}
+    return [_without_ages(each) for each in found] if isinstance(found, (list, tuple)) else found
+
+
+def _seen(backend: Backend, cluster: str) -> tuple[StatusReport, QueueView | None]:
+    from minicluster.cli import cluster_bursts, queue_view
+
     once = functools.partial(queue_view.once, bursts=cluster_bursts.reader(backend, cluster))
-    report, queue = backend.status(cluster, once)
+    return backend.status(cluster, once)
+
+
+def _show(report: StatusReport, queue: QueueView | None, output: Format) -> None:
+    from minicluster.cli import queue_view
+
     if output == "json":
         show([_as_json(report, queue)], (), output)
         return

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import json
+import time
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from minicluster.backends import discovery
+from minicluster.cli import status
 from minicluster.instance.records import BurstSummary, JobState
 from tests.backends import memory_backend
 from tests.backends.memory_calls import lines_of, message_of
@@ -53,6 +56,39 @@ def test_status_of_what_cannot_be_asked(call: Call) -> None:
     call("suspend", "mc")
     (shown,) = json.loads(call("status", "mc", "-o", "json")[1])
     assert (shown["phase"], shown["waiting"], "nodes_demanded" in shown) == ("Suspended", None, False)
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_status_is_shown_again_where_it_has_changed(
+    call: Call, monkeypatch: pytest.MonkeyPatch, output: str
+) -> None:
+    """Time alone is no change; it ends with the cluster."""
+    later = iter(["Running", "Suspended", "Suspended", "Succeeded"])
+    passed = 0.0
+
+    def passes(_seconds: float) -> None:
+        nonlocal passed
+        (rack,) = memory_backend.RACKS.values()
+        rack["mc"].phase, passed = next(later), passed + 3600.0
+
+    clock = SimpleNamespace(sleep=passes, time=lambda: time.time() + passed, strftime=time.strftime)
+    monkeypatch.setattr(status, "time", clock)
+    code, out, _ = call("status", "mc", "--watch", "--output", output)
+    phases = (
+        [json.loads(line)["phase"] for line in out.splitlines()]
+        if output == "json"
+        else [line.split()[1] for line in out.splitlines() if line.startswith("phase:")]
+    )
+    assert (code, phases) == (0, ["Running", "Suspended", "Succeeded"])
+
+
+def test_status_is_watched_until_ctrl_c(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(status.time, "sleep", interrupt)
+    code, lines = lines_of(call("status", "mc", "-w"))
+    assert (code, lines.count("phase: Running")) == (0, 1)
 
 
 def test_top_prints_once(call: Call) -> None:
