@@ -48,6 +48,10 @@ def init(  # noqa: PLR0913, PLR0917 - an option each
     gpus: Annotated[
         int, typer.Option("--gpus-per-task", "-g", min=0, metavar="N", help="GPUs of each task.")
     ] = 0,
+    profile: Annotated[
+        str,
+        typer.Option(metavar="PROFILE", help="What it uses most: cpu, memory, network or io."),
+    ] = "",
     image: Annotated[
         str, typer.Option(metavar="IMAGE", help="The application's image; by default ubuntu:24.04.")
     ] = "",
@@ -57,6 +61,8 @@ def init(  # noqa: PLR0913, PLR0917 - an option each
     minicluster init --size 4 -- ./a.out --steps 10
 
     minicluster init --file train.yaml --size 2 -g 1 --image registry/train -- python train.py
+
+    minicluster init --size 4 -n 64 --profile memory -- ./stream
 
     minicluster init --name mc --size 2 --max-size 8
     """
@@ -75,6 +81,7 @@ def init(  # noqa: PLR0913, PLR0917 - an option each
         tasks=tasks,
         cores_per_task=cores,
         gpus_per_task=gpus,
+        profile=profile,
         image=image or request.IMAGE,
         words=shlex.join(["minicluster", *sys.argv[1:]]).replace("\n", " "),
     )

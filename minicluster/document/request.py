@@ -44,6 +44,8 @@ class DocumentRequest:
     cores_per_task: int = 0
     """0: one."""
     gpus_per_task: int = 0
+    profile: str = ""
+    """What its tasks use most; empty: that is not known."""
     image: str = IMAGE
     """Empty: none is named, which a document with a command may do on this machine."""
     words: str = ""
@@ -108,6 +110,8 @@ def _spec(asked: DocumentRequest) -> Iterator[str]:
         yield _line(f"  tasks: {asked.tasks or asked.size}", "of the command, over all brokers")
     else:
         yield _line("  interactive: true", "it stays up, for jobs sent by `minicluster submit`")
+    if asked.profile:
+        yield _line(f"  profile: {_quoted(asked.profile)}", "what the main job uses most, for placements")
     if asked.options:
         yield "  flux:"
         yield _line(f"    optionFlags: {asked.options}", "for each task of the command: cores, GPUs")

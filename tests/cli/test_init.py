@@ -34,6 +34,19 @@ def test_init_prints_a_document(call: Call, words: str) -> None:
     assert (cluster.spec.size, cluster.spec.containers[0].command) == (2, "a.out -n 4")
 
 
+def test_init_writes_what_a_program_uses_most(call: Call) -> None:
+    done = call("init", "--profile", "memory", "./stream")
+    (cluster,) = loading.parse(done.out, source="x").clusters
+    assert cluster.spec.profile == "memory"
+
+
+def test_a_profile_that_is_misspelt_is_answered_with_the_nearest(call: Call) -> None:
+    done = call("init", "--profile", "memroy", "./stream")
+    assert (done.code, done.out) == (1, "")
+    assert 'found the text "memroy"' in done.err
+    assert 'did you mean "memory"?' in done.err
+
+
 def test_init_warns_of_a_line_for_a_shell(call: Call) -> None:
     done = call("init", "--", "sort x | uniq")
     assert done.code == 0
