@@ -30,7 +30,7 @@ SET = {"computes": (1, 1, 2, 2), "multiplies": (1, 1, 2, 2), "asks": (1, 1, 2, 2
 """The sizes of a set's jobs by program, which have the hours of Montage, BLAST, Statistics and Synthetic."""
 HOURS = {"computes": 0.35, "multiplies": 0.71, "asks": 0.69, "reads": 0.49}
 TIGHTEST, LOOSEST = 1.1, 1.5  # limits over the time alone
-PART_ALONE = 4  # of a job's blocks a program does one part where it is measured alone
+ALONE_SECONDS = 10.0  # for so long a program is measured alone, where its jobs are that long
 LEAST_BLOCKS = 20
 ROOM = (1 / 2, 3 / 8, 1 / 4, 3 / 16, 1 / 8, 1 / 16)
 """Parts of the last-level cache over the number of cores; of that of a virtual machine, others have some."""
@@ -49,7 +49,7 @@ class Alone:
     blocks: int
     """Of each task of a job."""
     seconds: float
-    """What they take, from those of a part of them."""
+    """What they take, from those of the first ones."""
     cpu: float
     """The fraction of its cores' time."""
 
@@ -76,12 +76,22 @@ class Ran:
 
 
 @dataclass(frozen=True)
+class Work:
+    """What each task of a program's jobs does."""
+
+    blocks: int
+    first: int
+    """So many of them are measured alone."""
+
+
+@dataclass(frozen=True)
 class Programs:
     """What is to be known of the machine to run them."""
 
-    library: str
+    kinds: Sequence[str]
+    library: str = ""
     """`chase.c`, compiled."""
-    reads: int
+    reads: int = 0
     """Bytes that a task of `reads` goes through."""
 
     def words(self, kind: str, *words: str) -> tuple[str, ...]:
@@ -100,8 +110,10 @@ class Programs:
         return statistics.fmean(each["blocks"] / each["seconds"] for each in done)
 
 
-def programs(directory: Path) -> Programs:
+def programs(kinds: Sequence[str], directory: Path) -> Programs:
     """Compile what is to be compiled, and find out how much `reads` may read. Raises SystemExit."""
+    if "reads" not in kinds:
+        return Programs(kinds)
     compiler = shutil.which("cc")
     if compiler is None:
         raise SystemExit("the program that reads memory is in C, and there is no `cc`")
@@ -109,9 +121,9 @@ def programs(directory: Path) -> Programs:
     source = ROOT / "benchmarks" / "chase.c"
     subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
     cache = max((_bytes(each.read_text()) for each in CACHES.glob("index*/size")), default=0)
-    found = Programs(str(library), 0)
+    found = Programs(kinds, str(library))
     for part in ROOM if cache else ():
-        found = Programs(str(library), int(part * cache / CORES))
+        found = Programs(kinds, str(library), int(part * cache / CORES))
         if found.rate("reads") < SLOWER_BESIDE * found.rate("reads", CORES):
             return found
     raise SystemExit(f"no part of a cache of {cache} bytes is free for {CORES} readers on this machine")
@@ -160,15 +172,14 @@ class Bench:
             events,
         )
 
-    def alone(self, blocks: Mapping[str, int]) -> dict[Key, Alone]:
-        """Run a part of each program once at each size, alone."""
+    def alone(self, works: Mapping[str, Work]) -> dict[Key, Alone]:
+        """Run the first blocks of each program once at each size, alone."""
         found = {}
-        for kind, sizes in SET.items():
-            part = max(LEAST_BLOCKS, blocks[kind] // PART_ALONE)
-            for size in sorted(set(sizes)):
-                ran = self.ran(self.submit(kind, size, part), kind, size)
+        for kind, work in works.items():
+            for size in sorted(set(SET[kind])):
+                ran = self.ran(self.submit(kind, size, work.first), kind, size)
                 cpu = ran.cpu_seconds / ran.seconds / size
-                found[kind, size] = Alone(blocks[kind], ran.seconds * blocks[kind] / part, cpu)
+                found[kind, size] = Alone(work.blocks, ran.seconds * work.blocks / work.first, cpu)
         return found
 
     def pair(self, kind: str, blocks: int) -> float:
@@ -177,32 +188,37 @@ class Bench:
         return statistics.fmean(self.ran(job, kind, CORES).seconds for job in jobs)
 
 
-def jobs_of(seed: int) -> list[tuple[str, int, float]]:
+def jobs_of(kinds: Sequence[str], seed: int) -> list[tuple[str, int, float]]:
     """Return program, size, and the limit over the time alone, of a set in random order."""
     stream = random.Random(seed)
-    made = [(kind, size) for kind, sizes in SET.items() for size in sizes]
+    made = [(kind, size) for kind in kinds for size in SET[kind]]
     stream.shuffle(made)
     return [(kind, size, stream.uniform(TIGHTEST, LOOSEST)) for kind, size in made]
 
 
-def calibrated(minutes: float, sets: int, made: Programs) -> dict[str, int]:
-    """Return the blocks of each program, so that all sets take about so many minutes."""
-    unit = minutes * 60 * CORES / sets / sum(HOURS[kind] * sum(sizes) for kind, sizes in SET.items())
-    return {kind: max(LEAST_BLOCKS, round(hours * unit * made.rate(kind))) for kind, hours in HOURS.items()}
+def calibrated(minutes: float, sets: int, made: Programs) -> dict[str, Work]:
+    """Return what each program has to do, so that all sets take about so many minutes."""
+    unit = minutes * 60 * CORES / sets / sum(HOURS[kind] * sum(SET[kind]) for kind in made.kinds)
+    works = {}
+    for kind in made.kinds:
+        rate, seconds = made.rate(kind), HOURS[kind] * unit
+        first = max(LEAST_BLOCKS, round(min(seconds, ALONE_SECONDS) * rate))
+        works[kind] = Work(max(first, round(seconds * rate)), first)
+    return works
 
 
-def measured_alone(blocks: Mapping[str, int], made: Programs) -> dict[Key, Alone]:
+def measured_alone(works: Mapping[str, Work], made: Programs) -> dict[Key, Alone]:
     """Measure each program alone, on a cluster for that."""
     with live("easy", 1, CORES) as cluster:
-        return Bench(cluster, made).alone(blocks)
+        return Bench(cluster, made).alone(works)
 
 
-def measured_pairs(blocks: Mapping[str, int], alone: Mapping[Key, Alone], made: Programs) -> dict[str, float]:
+def measured_pairs(works: Mapping[str, Work], alone: Mapping[Key, Alone], made: Programs) -> dict[str, float]:
     """Return by how much two of a kind, each with half of the cores' time, are slower than by that."""
     with live("static", 1, CORES) as cluster:
         bench, found = Bench(cluster, made), {}
-        for kind in ("computes", "reads"):
-            part = max(LEAST_BLOCKS, blocks[kind] // PART_ALONE)
-            expected = 2 * alone[kind, CORES].seconds * part / blocks[kind]
-            found[kind] = bench.pair(kind, part) / expected
+        for kind in [each for each in ("computes", "reads") if each in works]:
+            work = works[kind]
+            expected = 2 * alone[kind, CORES].seconds * work.first / work.blocks
+            found[kind] = bench.pair(kind, work.first) / expected
     return found

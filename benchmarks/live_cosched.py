@@ -27,7 +27,7 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import arguments
 from engines import picture, report
@@ -39,6 +39,7 @@ from live_bench import (
     Key,
     Programs,
     Ran,
+    Work,
     calibrated,
     jobs_of,
     measured_alone,
@@ -47,6 +48,7 @@ from live_bench import (
 )
 from live_cluster import live
 
+from minicluster.embedded.execution.rank.enforcement.control_groups import group_name
 from queue_policies import decision_log
 from queue_policies.simulator.job import WorkloadJob
 from queue_policies.simulator.loop import simulate
@@ -58,11 +60,13 @@ from queue_policies.simulator.speedup import Fixed
 from queue_policies.simulator.workload import Workload
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Mapping, Sequence
 
     from queue_policies.records import RunningJob
 
 POLICIES = ("static", "easy", "cosched")
+GROUPS = Path("/sys/fs/cgroup")
 WAITING = "asks"
 """The other programs would use all that they get."""
 MARGIN = 2.0  # seconds of a limit for a start and an end
@@ -80,6 +84,8 @@ class Result:
     """Program, quota, and what was used of its host's cores' time in a window under it."""
     usage: dict[str, float] = field(default_factory=dict)
     """What the broker measured of each program that had its cores alone, at a mean."""
+    left: list[str] = field(default_factory=list)
+    """Control groups of the broker that there are after its end."""
 
     @property
     def jobs(self) -> list[Ran]:
@@ -112,30 +118,33 @@ class Result:
 
 def run(
     policy: str,
+    works: Mapping[str, Work],
     alone: Mapping[Key, Alone],
     seeds: Sequence[int],
     made: Programs,
     directory: Path,
+    limits: float = 1.0,
 ) -> Result:
     """Run all sets under a policy; cosched first sees each program once alone."""
     name = policy.partition(":")[0]
     decisions = directory / f"decisions-{name}"
-    blocks = {kind: each.blocks for (kind, _), each in alone.items()}
-    stretch = STATIC_LIMITS if name == "static" else 1.0
+    stretch = limits * (STATIC_LIMITS if name == "static" else 1.0)
     sets: list[list[Ran]] = []
     kinds: dict[int, str] = {}
     with live(policy, 1, CORES, "--decisions", str(decisions)) as cluster:
         bench = Bench(cluster, made)
         if name == "cosched":
-            bench.alone(blocks)
+            bench.alone(works)
         for seed in seeds:
             submitted = {}
-            for kind, size, factor in jobs_of(seed):
+            for kind, size, factor in jobs_of(made.kinds, seed):
                 limit = alone[kind, size].seconds * factor * stretch + MARGIN
-                submitted[bench.submit(kind, size, blocks[kind], limit)] = (kind, size)
+                submitted[bench.submit(kind, size, works[kind].blocks, limit)] = (kind, size)
             sets.append([bench.ran(job, *each) for job, each in submitted.items()])
             kinds |= {job: kind for job, (kind, _) in submitted.items()}
-    return Result(sets, list(under_quota(decisions, kinds)), usage(decisions, kinds))
+        prefix = group_name(cluster.instance.life.attributes()["rundir"], 0, "").prefix
+    left = [str(each) for each in GROUPS.rglob(f"{prefix}*")]
+    return Result(sets, list(under_quota(decisions, kinds)), usage(decisions, kinds), left)
 
 
 def under_quota(decisions: Path, kinds: Mapping[int, str]) -> Iterator[tuple[str, float, float]]:
@@ -185,10 +194,10 @@ def contention(alone: Mapping[Key, Alone], pairs: Mapping[str, float]) -> QuotaC
             1.0 if kind == "reads" else 0.0,
             kind == WAITING,
         )
-        for kind in SET
+        for kind in {name for name, _ in alone}
     }
-    base = max(0.0, pairs["computes"] - 1)
-    return QuotaContention(uses, base, max(0.0, pairs["reads"] - 1 - base), 0.0, interval=1.0)
+    base = max(0.0, pairs.get("computes", 1.0) - 1)
+    return QuotaContention(uses, base, max(0.0, pairs.get("reads", 1.0) - 1 - base), 0.0, interval=1.0)
 
 
 def predicted(
@@ -196,6 +205,7 @@ def predicted(
 ) -> dict[str, float]:
     """Return what the simulator makes of the same sets."""
     rows, memory = [], None
+    programs_of_set = list(dict.fromkeys(kind for kind, _ in alone))
     for seed in seeds:
         jobs = tuple(
             WorkloadJob(
@@ -207,7 +217,7 @@ def predicted(
                 alone[kind, size].seconds * factor,
                 kind=kind,
             )
-            for number, (kind, size, factor) in enumerate(jobs_of(seed), 1)
+            for number, (kind, size, factor) in enumerate(jobs_of(programs_of_set, seed), 1)
         )
         workload = Workload("live", jobs, CORES, "cores", contention=model, soft_limits=True)
         outcome = simulate(workload, policy_named(policy), SimulationOptions(memory=memory))
@@ -223,7 +233,7 @@ def predicted(
 def gates(results: Mapping[str, Result], figures: Mapping[str, Mapping[str, float]]) -> list[str]:
     """Return what is missed."""
     missed = []
-    response = [figures[name]["response"] for name in POLICIES]
+    response = [figures[name]["response"] for name in POLICIES if name in figures]
     if response != sorted(response, reverse=True):
         missed.append(f"responses of {', '.join(POLICIES)}: {response}")
     for name, result in results.items():
@@ -232,10 +242,31 @@ def gates(results: Mapping[str, Result], figures: Mapping[str, Mapping[str, floa
         for kind, quota, used in result.quotas:
             if used - quota > TOLERANCE or (kind != WAITING and quota - used > TOLERANCE):
                 missed.append(f"{name}: {kind} used {used:.3f} under a quota of {quota:.3f}")
+        if result.left:
+            missed.append(f"{name}: control groups are left: {', '.join(result.left)}")
         late = [each for each in result.lifts if each > LIFT_SECONDS]
         if late:
             missed.append(f"{name}: a quota was lifted after {max(late):.2f} s")
     return missed
+
+
+def measured(
+    options: argparse.Namespace, directory: Path
+) -> tuple[dict[str, Any], dict[str, Result], dict[str, dict[str, float]]]:
+    """Return what was measured before, what each policy made of the jobs, and what the simulator expects."""
+    seeds = range(options.seed, options.seed + options.sets)
+    made = programs(options.program or list(SET), directory)
+    works = calibrated(options.minutes, options.sets, made)
+    alone = measured_alone(works, made)
+    pairs = measured_pairs(works, alone, made)
+    model = contention(alone, pairs)
+    every = max(1.0, statistics.fmean(each.seconds for each in alone.values()) / 5)
+    results, expected = {}, {}
+    for policy in options.policy or (*POLICIES[:2], f"cosched:every={every:g}"):
+        name = policy.partition(":")[0]
+        results[name] = run(policy, works, alone, seeds, made, directory, options.limits)
+        expected[name] = predicted(policy, alone, model, seeds)
+    return {"reads_bytes": made.reads, "alone": alone, "pairs": pairs}, results, expected
 
 
 def main() -> int:
@@ -244,31 +275,26 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=20.0, help="of each policy, about")
     parser.add_argument("--sets", type=arguments.count, default=3, help="of 15 jobs, one after the other")
     parser.add_argument("--seed", type=int, default=0, help="of the first set")
+    parser.add_argument("--program", choices=SET, action="append", help="only this one; may be repeated")
+    parser.add_argument(
+        "--policy", type=arguments.policy, action="append", help="only this one; may be repeated"
+    )
+    parser.add_argument("--limits", type=float, default=1.0, help="time limits are so many times as long")
     parser.add_argument("--plot", type=picture, help="draw who ran when into this file")
     parser.add_argument("--gate", action="store_true", help="end with 1 where something is missed")
     options = parser.parse_args()
     begin = time.monotonic()
-    seeds = range(options.seed, options.seed + options.sets)
-    results, figures, expected = {}, {}, {}
     with tempfile.TemporaryDirectory(prefix="mcb-") as directory:
-        made = programs(Path(directory))
-        blocks = calibrated(options.minutes, options.sets, made)
-        alone = measured_alone(blocks, made)
-        pairs = measured_pairs(blocks, alone, made)
-        every = max(1.0, statistics.fmean(each.seconds for each in alone.values()) / 5)
-        for name in POLICIES:
-            policy = f"cosched:every={every:g}" if name == "cosched" else name
-            results[name] = run(policy, alone, seeds, made, Path(directory))
-            figures[name] = results[name].figures(alone)
-            expected[name] = predicted(policy, alone, contention(alone, pairs), seeds)
+        found, results, expected = measured(options, Path(directory))
+    alone = found["alone"]
+    figures = {name: result.figures(alone) for name, result in results.items()}
     missed = gates(results, figures)
     report(
         "live co-scheduling",
         "seconds",
         {
-            "reads_bytes": made.reads,
+            **found,
             "alone": {f"{kind}-{size}": asdict(each) for (kind, size), each in alone.items()},
-            "pairs": pairs,
             "actual": figures,
             "simulated": expected,
             "usage": {name: result.usage for name, result in results.items()},

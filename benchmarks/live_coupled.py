@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from live_bench import Ran
 
 KIND, GUEST = "coupled", "computes"
-NO_READER = Programs("", 0)
+NO_READER = Programs((KIND, GUEST))
 OF_ONE_CORE = (0.5, 0.25)
 """Quotas on the core of the second rank."""
 GUESTS = {
