@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from broker_config.formats import resource_set
 from burst.joining.instances import instance_objects
 from burst.joining.worker_document import WorkerSettings
 from burst.joining.workers import worker_objects
@@ -53,10 +54,13 @@ def test_followers_have_the_part_of_a_broker_at_home() -> None:
 
 
 def test_they_are_the_same_as_at_home() -> None:
-    """To the field: resources, and how they are spread."""
+    """To the field: resources, and how they are spread. The lead's R has as many cores for each host."""
     there = pod(cut(), nodes=4)
     home = plan(cut(flux={**SPEC["flux"], "curveCert": CERTIFICATE}), Observed(), Site(), None, MOMENT)
-    job = next(each for each in home.objects if each["kind"] == "Job")["spec"]["template"]["spec"]
+    made = {each["kind"]: each for each in home.objects}
+    job = made["Job"]["spec"]["template"]["spec"]
+    hosts = resource_set.loads(made["ConfigMap"]["data"]["R"]).nodes
+    assert {node.cores.bit_count() for node in hosts if node.host.startswith("burst-0-")} == {4}
     assert resources(there) == resources(job)
     (apart,), (as_there,) = job["topologySpreadConstraints"], there["topologySpreadConstraints"]
     assert {**as_there, "labelSelector": apart["labelSelector"]} == apart

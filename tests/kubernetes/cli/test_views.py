@@ -1,6 +1,7 @@
 """list and status on a real API server; the test plays the operator."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -103,6 +104,27 @@ def test_status_prints_json(minicluster: CommandLine, operator: Operator) -> Non
         "Running",
         "Created",
     )
+
+
+def test_brokers_that_were_cut_are_counted_beside_the_size(
+    minicluster: CommandLine, operator: Operator
+) -> None:
+    """In status, in the list, and by what scale says it has asked for: each one of the size is four."""
+    operator.make()
+    cut = {"policy": "granularity", "profile": "memory", "nodes": 4, "groups": 4, "brokers": 4}
+    operator.report_status("Running", "Running", "ReadyForWork", "", maximumSize=16, granularity=cut)
+    out = minicluster("status", "mc").stdout.splitlines()
+    assert {"size:            2, 8 brokers (granularity, memory)", "max size:        4, 16 brokers"} <= {*out}
+    (row,) = json.loads(minicluster("status", "mc", "-o", "json").stdout)
+    assert (row["size"], row["brokers"], row["max_brokers"], row["granularity"]) == (2, 8, 16, cut)
+    heads, values = minicluster("list").stdout.splitlines()
+    assert re.split(r"\s{2,}", heads)[:5] == ["NAME", "PHASE", "SIZE", "MAX SIZE", "BROKERS"]
+    assert values.split()[:5] == ["mc", "Running", "2", "4", "8"]
+    done = minicluster("scale", "mc", "3", "--no-wait")
+    assert done.stdout == "cluster mc: size 2 → 3, 8 → 12 brokers asked for\n"
+    refused = minicluster("scale", "mc", "5", "--no-wait")
+    assert "cannot have the size 5, which is 20 brokers: " in refused.stderr
+    assert refused.stderr.rstrip().endswith("(4)")
 
 
 def test_status_without_any_operator_reports_it(minicluster: CommandLine, operator: Operator) -> None:
