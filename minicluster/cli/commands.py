@@ -47,6 +47,21 @@ ELSEWHERE = {
     "ps": "`jobs` lists jobs, `list` clusters",
     "exec": "`shell NAME -- COMMAND` runs a command in a cluster",
     "delete": "`down` ends a cluster, `cancel` a job",
+    "stop": "`down` ends a cluster, `cancel` a job",
+    "kill": "`cancel` ends a job",
+    "apply": "`up FILE` brings a document's cluster up",
+    "create": "`up FILE` brings a document's cluster up, `init` writes a document",
+    "get": "`list` lists clusters, `status NAME` shows one",
+    "describe": "`status NAME` shows a cluster, `jobs NAME JOB` a job",
+    "watch": "`attach NAME JOB` shows a job's output, `status --watch` a cluster, `top` its queue",
+    "sinfo": "`status NAME` shows a cluster's nodes (docs/slurm.md)",
+    "squeue": "`jobs` lists jobs (docs/slurm.md)",
+    "sacct": "`jobs --all` lists jobs that have ended as well (docs/slurm.md)",
+    "sbatch": "`submit NAME --batch SCRIPT` submits a script (docs/slurm.md)",
+    "srun": "`submit NAME --watch -- COMMAND` runs a command as a job (docs/slurm.md)",
+    "salloc": "`shell NAME` opens a shell in a cluster (docs/slurm.md)",
+    "scancel": "`cancel` cancels jobs (docs/slurm.md)",
+    "scontrol": "`urgency` and `update` change jobs, `scale` a cluster (docs/slurm.md)",
 }
 """What commands of other tools are called here."""
 PLUGINS = "Plug-ins"

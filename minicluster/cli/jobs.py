@@ -26,6 +26,8 @@ COLUMNS = (
     *("id", "user", "queue", "name", "state", "urgency", "tasks", "nodes", "submitted", "time", "info"),
 )
 
+NONE, NONE_ACTIVE = "no jobs", "no jobs wait or run; --all lists those that have ended as well"
+
 
 @app.command(cls=BackendCommand)
 def jobs(  # noqa: PLR0913, PLR0917 - an option each
@@ -84,7 +86,8 @@ def jobs(  # noqa: PLR0913, PLR0917 - an option each
         found = backend.ask(cluster, find)
     if output == "table":
         found = job_rows.with_submitted(found)
-    show(found, job_rows.columns(found, COLUMNS), output, "no jobs")
+    given = any((every, source, job, states, user, queue, job_name, since))
+    show(found, job_rows.columns(found, COLUMNS), output, NONE if given else NONE_ACTIVE)
     if left and output == "table":
         echo(left)
 

@@ -136,7 +136,9 @@ def _check_asked(workload: str, source: str, seeds: int) -> None:
     from queue_policies.simulator.workloads import catalogue
 
     if bool(workload) == bool(source):
-        raise typer.BadParameter("give one of them", param_hint="--workload or --from")
+        raise typer.BadParameter(
+            "give one of them, such as --workload lublin", param_hint="--workload or --from"
+        )
     if (source or catalogue.is_file(workload)) and seeds > 1:
         raise typer.BadParameter(
             "a file or a history is one set of jobs, whatever the seed", param_hint="--seeds"

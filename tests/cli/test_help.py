@@ -117,12 +117,19 @@ def test_a_plug_ins_command_with_the_name_of_ours_is_passed_over(
     assert call("policies", "--help").code == 0
 
 
+def test_what_hints_name_are_commands() -> None:
+    named = {each for hint in commands.ELSEWHERE.values() for each in re.findall(r"`(\w+)", hint)}
+    assert named <= set(commands.ORDER)
+    assert not set(commands.ELSEWHERE) & set(commands.ORDER)
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
         pytest.param("ps", "`jobs` lists jobs, `list` clusters.", id="ps"),
         pytest.param("exec", "`shell NAME -- COMMAND` runs a command in a cluster.", id="exec"),
         pytest.param("delete", "`down` ends a cluster, `cancel` a job.", id="delete"),
+        pytest.param("squeue", "`jobs` lists jobs (docs/slurm.md).", id="squeue"),
     ],
 )
 def test_commands_of_other_tools_are_called_otherwise(call: Call, name: str, hint: str) -> None:
