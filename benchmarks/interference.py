@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
     from queue_policies.simulator.domain_contention import DomainContention
 
-HELD_OUT = (
+UNFITTED = (
     Triple(("product", "stream"), "stream"),
     Triple(("chase", "product"), "stream"),
     Triple(("stream", "product"), "chase"),
@@ -123,7 +123,7 @@ def _round(machine: Machine, measured: Measured, backwards: bool) -> None:
         for way in WAYS[::step]
     }
     triples = {
-        (triple, core): run(*triple.programs(core)) for triple in HELD_OUT[::step] for core in (0, 1)[::step]
+        (triple, core): run(*triple.programs(core)) for triple in UNFITTED[::step] for core in (0, 1)[::step]
     }
     last = alone(1)
     base = {kind: fmean((first[kind], last[kind])) for kind in KINDS}
@@ -136,7 +136,7 @@ def _round(machine: Machine, measured: Measured, backwards: bool) -> None:
             work = {(one, one): fmean((rate, beside)) / base[one]}
         for pair, value in work.items():
             measured.pairs[way].setdefault(pair, []).append(value)
-    for triple in HELD_OUT:
+    for triple in UNFITTED:
         of_cores = [
             [
                 rate / base[kind]
@@ -194,12 +194,11 @@ def of_choices(measured: Measured, way: str, model: DomainContention) -> tuple[d
     placement = load("balanced")
     facts, even = {}, []
     for triple, rounds in measured.triples.items():
-        gain, core = advantage(rounds), chosen(placement, triple, way, model)
-        text = (
-            f"core 0 is better by {gain.median:+.3f}, spread {gain.spread:.3f}; balanced chooses core {core}"
-        )
-        if gain.beyond_noise():
-            facts[f"must: the better core: {triple}: {text}"] = (gain.median > 0) == (core == 0)
+        margin, core = advantage(rounds), chosen(placement, triple, way, model)
+        better = f"core 0 is better by {margin.median:+.3f}, spread {margin.spread:.3f}"
+        text = f"{better}; balanced chooses core {core}"
+        if margin.beyond_noise():
+            facts[f"must: the better core: {triple}: {text}"] = (margin.median > 0) == (core == 0)
         else:
             even.append(f"no core is better: {triple}: {text}")
     facts["must: one core is better than the other for a triple"] = len(even) < len(measured.triples)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from queue_policies.errors import PolicyError
 
-Kind = TypeVar("Kind")
+Plugged = TypeVar("Plugged")
 PROJECT = "minicluster_policies"
 """Pluggy's name for all hooks of this package."""
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
@@ -37,11 +37,11 @@ class PluginProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class PluginRegistry(Generic[Kind]):
+class PluginRegistry(Generic[Plugged]):
     """The classes of a group that can be used, and what is wrong with the others."""
 
-    group: PluginGroup[Kind]
-    classes: dict[str, type[Kind]]
+    group: PluginGroup[Plugged]
+    classes: dict[str, type[Plugged]]
     """By their names."""
     problems: tuple[PluginProblem, ...]
 
@@ -59,7 +59,7 @@ class PluginRegistry(Generic[Kind]):
         """Return why the class of this name is ignored; empty if it is not, or is unknown."""
         return next((each.text for each in self.unknown if each.name == name), "")
 
-    def kind(self, name: str) -> type[Kind]:
+    def kind(self, name: str) -> type[Plugged]:
         """Return the class of this name.
 
         Raises PolicyPlugin if that class is ignored. Raises the group's `unknown` with the nearest name, and
@@ -74,7 +74,7 @@ class PluginRegistry(Generic[Kind]):
 
 
 @dataclass(frozen=True, slots=True)
-class PluginGroup(Generic[Kind]):
+class PluginGroup(Generic[Plugged]):
     """A kind of plug-ins, and the words for it."""
 
     group: str
@@ -100,9 +100,9 @@ class PluginGroup(Generic[Kind]):
         """The entry points of installed plug-ins."""
         return metadata.entry_points(group=self.group)
 
-    def registry(self) -> PluginRegistry[Kind]:
+    def registry(self) -> PluginRegistry[Plugged]:
         """Find every class. A plug-in's errors are in `problems`; they raise nothing."""
-        found: dict[str, type[Kind]] = {name: resolve_name(where) for name, where in self.ours.items()}
+        found: dict[str, type[Plugged]] = {name: resolve_name(where) for name, where in self.ours.items()}
         plugins = pluggy.PluginManager(PROJECT)
         plugins.add_hookspecs(self.hooks)
         problems: list[PluginProblem] = []
@@ -117,7 +117,7 @@ class PluginGroup(Generic[Kind]):
         name: str,
         settings: Mapping[str, Any] | None = None,
         warn: Callable[[str], None] | None = None,
-    ) -> Kind:
+    ) -> Plugged:
         """Make what is called `name`; `warn` is called for each plug-in that is ignored.
 
         Raises `unknown` (with the nearest names), PolicySettings or PolicyPlugin.
@@ -131,7 +131,7 @@ class PluginGroup(Generic[Kind]):
                 warn(text)
         return made
 
-    def configured(self, kind: Any, settings: Mapping[str, Any]) -> Kind:
+    def configured(self, kind: Any, settings: Mapping[str, Any]) -> Plugged:
         """Make an instance with these settings. Raises PolicySettings."""
         fields = {field.name: field for field in dataclasses.fields(kind)}
         values: dict[str, Any] = {}
@@ -141,7 +141,7 @@ class PluginGroup(Generic[Kind]):
                 wrong = f"unknown setting {key!r}{nearest(key, fields)}"
                 raise PolicySettings(f"{self.noun} {kind.name}: {wrong}")
             values[field.name] = self._checked(kind.name, field, value)
-        return cast("Kind", kind(**values))
+        return cast("Plugged", kind(**values))
 
     def fault(self, offered: Any) -> str:
         """Return what is wrong with an offered class, empty: nothing."""

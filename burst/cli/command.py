@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import typer
 
 from burst.cli.rehearse import rehearse
-from burst.cli.source import ReportCommand, SourceChoice, SourceCommand
+from burst.cli.source import ReportCommand, SourceCommand
+from burst.cli.source_choice import SourceChoice
 from minicluster.cli.help_text import PlainCommand, PlainGroup
 from minicluster.cli.reporting import print_notice
 from minicluster.cli.service_options import LogLevelOption

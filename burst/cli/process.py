@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from burst import provider_checks
 from burst.cli.errors import ServedByItself
-from burst.cli.source import SERVICE
+from burst.cli.source_choice import SERVICE
 from burst.cli.workplace import opened
 from burst.loop import BurstLoop
 

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from burst.cli.errors import ServicePodAbsent
-from burst.cli.source import SERVICE
+from burst.cli.source_choice import SERVICE
 from burst.kubernetes.settings import INSTALLED
 from minicluster.kube_client.access import Access
 from minicluster.kube_client.api import Selection
@@ -24,7 +24,7 @@ from minicluster.plan.constants import BURST_APPLICATION, LABEL_INSTANCE, LABEL_
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from burst.cli.source import SourceChoice
+    from burst.cli.source_choice import SourceChoice
     from minicluster.plan.objects.fields import Object
 
 CONTAINER = "burst-service"

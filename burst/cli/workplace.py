@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burst import workplace
-from burst.cli.source import SERVICE, SourceChoice
+from burst.cli.source_choice import SERVICE, SourceChoice
 from burst.kubernetes import environment, sources
 from burst.settings import file
 from burst.workplace import WorkplaceParts

@@ -68,11 +68,7 @@ def init(  # noqa: PLR0913, PLR0917 - an option each
     """
     from minicluster.document import loading, request
 
-    if command and len(command) == 1 and _SHELL.search(command[0]):
-        print_warning(
-            f"{command[0]!r} is taken for one program's name; a line for a shell is written"
-            f" -- sh -c {shlex.quote(command[0])}"
-        )
+    _check(command or [])
     asked = request.DocumentRequest(
         command=tuple(command or ()),
         name=name,
@@ -87,16 +83,28 @@ def init(  # noqa: PLR0913, PLR0917 - an option each
     )
     text = request.text(asked)
     loading.parse(text, source="the command line")
-    if file:
-        _write(file, text, "run" if command else "up")
-    else:
-        typer.echo(text, nl=False)
+    _write(text, file, "run" if command else "up")
 
 
-def _write(file: str, text: str, then: str) -> None:
-    """Write a file that is not there yet, and print the command that takes it. Raises BadParameter."""
+def _check(command: list[str]) -> None:
+    """Warn of what was written for a shell."""
+    if len(command) == 1 and _SHELL.search(command[0]):
+        print_warning(
+            f"{command[0]!r} is taken for one program's name; a line for a shell is written"
+            f" -- sh -c {shlex.quote(command[0])}"
+        )
+
+
+def _write(text: str, file: str, then: str) -> None:
+    """Write a file that is not there yet, and print the command that takes it; without one, print the text.
+
+    Raises BadParameter.
+    """
     from pathlib import Path
 
+    if not file:
+        typer.echo(text, nl=False)
+        return
     try:
         with Path(file).open("x", encoding="utf-8") as stream:
             stream.write(text)

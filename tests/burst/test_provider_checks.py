@@ -79,10 +79,10 @@ def cluster(*, join: bool, expose: str = "nodePort") -> BurstingCluster:
 
 
 def warned(
-    found: Workplace, *looks: list[BurstingCluster], always: ProviderNeeds = provider_checks.NOTHING
+    found: Workplace, *polls: list[BurstingCluster], always: ProviderNeeds = provider_checks.NOTHING
 ) -> None:
-    """Have a service look so often, each time at these MiniClusters."""
-    left = list(looks)
+    """Have a service poll so often, each time at these MiniClusters."""
+    left = list(polls)
 
     def clusters() -> list[BurstingCluster]:
         if not left:

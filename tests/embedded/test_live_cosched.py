@@ -15,7 +15,7 @@ ALWAYS = {"experts": [{"name": "always", "tree": [0, 0, 0.5, 0.5]}]}
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="this process may use one CPU")
-def test_real_programs_share_cores_and_nothing_of_it_is_left(tmp_path: Path) -> None:
+def test_real_programs_run_on_the_same_cores_and_leave_nothing(tmp_path: Path) -> None:
     """Of a program that runs for less than two seconds nothing is known, so less time is not enough."""
     experts = tmp_path / "experts.json"
     experts.write_text(json.dumps(ALWAYS))

@@ -120,8 +120,8 @@ def test_where_no_pod_runs_the_message_has_what_there_is(
 ) -> None:
     far.pods = pods
     answer = asked("cost")
-    said = "minicluster: no pod of a burst service runs in namespace minicluster-system (-n)"
-    assert (answer.code, answer.err) == (1, f"{said}{words}")
+    message = "minicluster: no pod of a burst service runs in namespace minicluster-system (-n)"
+    assert (answer.code, answer.err) == (1, f"{message}{words}")
 
 
 def test_of_several_services_none_is_guessed(asked: Burst, far: FarPod) -> None:

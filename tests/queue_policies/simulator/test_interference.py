@@ -269,7 +269,7 @@ def test_what_is_missing_or_wrong_is_an_error(tmp_path: Path, options: tuple[str
     assert "Traceback" not in done.stderr
 
 
-def test_the_help_says_what_the_measurement_needs() -> None:
+def test_the_help_names_what_the_measurement_needs() -> None:
     script = str(BENCHMARKS / "interference.py")
     done = subprocess.run(
         [sys.executable, script, "--help"], capture_output=True, text=True, timeout=60, check=True
