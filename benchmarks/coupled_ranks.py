@@ -1,4 +1,6 @@
-"""Two tasks of a job that sum a number over both: by MPI_Allreduce with MPICH's library, else by a socket.
+"""Two tasks of a job that sum a number over both, and so wait for each other.
+
+By MPI_Allreduce with MPICH's library, else by a socket.
 
 No compiler is needed: the library is called as it is, with the handles of MPICH's mpi.h. It is in the wheel
 `mpich` (extra `examples`), or in the distribution's package. Ranks find each other by PMI.

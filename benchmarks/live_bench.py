@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 PROGRAM = ROOT / "benchmarks" / "live_programs.py"
 CORES = 2
+HALF = 0.5  # the quota of static
 SET = {"computes": (1, 1, 2, 2), "multiplies": (1, 1, 2, 2), "asks": (1, 1, 2, 2), "reads": (1, 2, 2)}
 """The sizes of a set's jobs by program, which have the hours of Montage, BLAST, Statistics and Synthetic."""
 HOURS = {"computes": 0.35, "multiplies": 0.71, "asks": 0.69, "reads": 0.49}
@@ -65,6 +66,8 @@ class Ran:
     ended: float
     cpu_seconds: float
     returncode: int | None
+    exchange: str
+    """How its tasks met; empty: they did not."""
     host: bool
     guest: bool
     events: Sequence[Event]
@@ -93,11 +96,14 @@ class Programs:
     """`chase.c`, compiled."""
     reads: int = 0
     """Bytes that a task of `reads` goes through."""
+    apart: bool = False
+    """Whether the tasks of a job do not meet."""
 
     def words(self, kind: str, *words: str) -> tuple[str, ...]:
         """Return a program's command."""
         memory = ("--library", self.library, "--bytes", str(self.reads)) if kind == "reads" else ()
-        return (sys.executable, str(PROGRAM), kind, *words, *memory)
+        apart = ("--apart",) if self.apart else ()
+        return (sys.executable, str(PROGRAM), kind, *words, *memory, *apart)
 
     def rate(self, kind: str, beside: int = 1) -> float:
         """Measure how many blocks one of so many does in a second, each on a core of its own."""
@@ -148,7 +154,7 @@ class Bench:
         """Submit a job: a task on each of its cores, each with so many blocks."""
         command = self._programs.words(kind, str(blocks))
         request = JobRequest(
-            command, size, duration=limit, environment=self._environment, cwd="/", name=f"{kind}-{size}"
+            command, size, duration=limit, environment=self._environment, cwd="/", name=name_of(kind, size)
         )
         return self.cluster.instance.jobs.submit(request)
 
@@ -167,6 +173,7 @@ class Bench:
             ended.t_cleanup,
             sum(each["cpu"] for each in done),
             ended.returncode,
+            next((each["exchange"] for each in done if "exchange" in each), ""),
             any("guest" in each for each in shared),
             any("host" in each for each in shared),
             events,
@@ -182,10 +189,15 @@ class Bench:
                 found[kind, size] = Alone(work.blocks, ran.seconds * work.blocks / work.first, cpu)
         return found
 
-    def pair(self, kind: str, blocks: int) -> float:
-        """Return how long two jobs on both cores take, at a mean, where each has half of their time."""
-        jobs = [self.submit(kind, CORES, blocks) for _ in range(2)]
-        return statistics.fmean(self.ran(job, kind, CORES).seconds for job in jobs)
+    def doubled(self, kind: str, size: int, blocks: int) -> float:
+        """Return how long jobs take, at a mean, if each core has two, and each of them half of its time."""
+        jobs = [self.submit(kind, size, blocks) for _ in range(2 * CORES // size)]
+        return statistics.fmean(self.ran(job, kind, size).seconds for job in jobs)
+
+
+def name_of(kind: str, size: int) -> str:
+    """Return the name of a program's jobs of a size."""
+    return f"{kind}-{size}"
 
 
 def jobs_of(kinds: Sequence[str], seed: int) -> list[tuple[str, int, float]]:
@@ -213,12 +225,14 @@ def measured_alone(works: Mapping[str, Work], made: Programs) -> dict[Key, Alone
         return Bench(cluster, made).alone(works)
 
 
-def measured_pairs(works: Mapping[str, Work], alone: Mapping[Key, Alone], made: Programs) -> dict[str, float]:
-    """Return by how much two of a kind, each with half of the cores' time, are slower than by that."""
-    with live("static", 1, CORES) as cluster:
+def measured_doubled(
+    works: Mapping[str, Work], alone: Mapping[Key, Alone], made: Programs
+) -> dict[Key, float]:
+    """Return by how much two of a kind on the same cores are slower than by the half of their time."""
+    with live(f"static:quota={HALF:g}", 1, CORES) as cluster:
         bench, found = Bench(cluster, made), {}
-        for kind in [each for each in ("computes", "reads") if each in works]:
+        for (kind, size), each in alone.items():
             work = works[kind]
-            expected = 2 * alone[kind, CORES].seconds * work.first / work.blocks
-            found[kind] = bench.pair(kind, work.first) / expected
+            expected = each.seconds * work.first / work.blocks * max(1.0, each.cpu / HALF)
+            found[kind, size] = bench.doubled(kind, size, work.first) / expected
     return found

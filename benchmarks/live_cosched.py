@@ -7,7 +7,11 @@ socket, one that reads memory, as much as a cache has room for beside its other 
 jobs, scaled down, one set after the other, each in random order and all at once, and so long that each policy
 is busy for --minutes. Each job is a fixed amount of work. First each program runs alone, at each size, with a
 part of it: slowdowns are over that, the simulator is given it, and cosched knows it when it begins. Two of a
-kind under static show what sharing costs here beyond the quota.
+kind on the same cores under static show what sharing costs here beyond the quota.
+
+The two tasks of a job wait for each other every few milliseconds, as those of parallel programs do, but for
+the program that waits for a socket. That is what sharing costs here. With --apart they do not: then it costs
+nothing, and static is faster than EASY, in the simulation as well.
 
 Under static nothing would end in the limits of the others, so there they are three times as long.
 
@@ -25,14 +29,15 @@ import statistics
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import arguments
 from engines import picture, report
 from live_bench import (
     CORES,
+    HALF,
     SET,
     Alone,
     Bench,
@@ -43,7 +48,8 @@ from live_bench import (
     calibrated,
     jobs_of,
     measured_alone,
-    measured_pairs,
+    measured_doubled,
+    name_of,
     programs,
 )
 from live_cluster import live
@@ -186,18 +192,25 @@ def _lifts(job: Ran) -> Iterator[float]:
             yield after.timestamp - before.timestamp
 
 
-def contention(alone: Mapping[Key, Alone], pairs: Mapping[str, float]) -> QuotaContention:
-    """Return what sharing costs here: two that compute show what any neighbour does, two that read memory."""
+def contention(alone: Mapping[Key, Alone], doubled: Mapping[Key, float]) -> QuotaContention:
+    """Return what sharing costs here, by two of a kind on the same cores.
+
+    Of jobs of one task those that compute show what any neighbour costs, and `reads` what memory does. What
+    two tasks lose by waiting for each other is the rest.
+    """
+    computing = [doubled[kind, 1] - 1 for kind in ("computes", "multiplies") if (kind, 1) in doubled]
+    base = max(0.0, statistics.fmean(computing or [0.0]))
+    memory = max(0.0, doubled.get(("reads", 1), 1.0) - 1 - base)
     uses = {
-        kind: ProgramUse(
-            max(0.01, statistics.fmean(each.cpu for (name, _), each in alone.items() if name == kind)),
+        name_of(kind, size): ProgramUse(
+            max(0.01, each.cpu),
             1.0 if kind == "reads" else 0.0,
             kind == WAITING,
+            max(0.0, (doubled[kind, size] - doubled[kind, 1]) / (1 - HALF)),
         )
-        for kind in {name for name, _ in alone}
+        for (kind, size), each in alone.items()
     }
-    base = max(0.0, pairs.get("computes", 1.0) - 1)
-    return QuotaContention(uses, base, max(0.0, pairs.get("reads", 1.0) - 1 - base), 0.0, interval=1.0)
+    return QuotaContention(uses, base, memory, 0.0, interval=1.0)
 
 
 def predicted(
@@ -215,7 +228,7 @@ def predicted(
                 size,
                 Fixed(alone[kind, size].seconds),
                 alone[kind, size].seconds * factor,
-                kind=kind,
+                kind=name_of(kind, size),
             )
             for number, (kind, size, factor) in enumerate(jobs_of(programs_of_set, seed), 1)
         )
@@ -250,23 +263,39 @@ def gates(results: Mapping[str, Result], figures: Mapping[str, Mapping[str, floa
     return missed
 
 
-def measured(
-    options: argparse.Namespace, directory: Path
-) -> tuple[dict[str, Any], dict[str, Result], dict[str, dict[str, float]]]:
-    """Return what was measured before, what each policy made of the jobs, and what the simulator expects."""
+class Measured(NamedTuple):
+    """What a run of the benchmark found."""
+
+    before: dict[str, Any]
+    """Of the machine, and of programs alone and beside their like."""
+    results: dict[str, Result]
+    figures: dict[str, dict[str, float]]
+    expected: dict[str, dict[str, float]]
+    """By the simulator."""
+
+
+def measured(options: argparse.Namespace, directory: Path) -> Measured:
+    """Measure programs, then run each policy."""
     seeds = range(options.seed, options.seed + options.sets)
-    made = programs(options.program or list(SET), directory)
+    made = replace(programs(options.program or list(SET), directory), apart=options.apart)
     works = calibrated(options.minutes, options.sets, made)
     alone = measured_alone(works, made)
-    pairs = measured_pairs(works, alone, made)
-    model = contention(alone, pairs)
+    doubled = measured_doubled(works, alone, made)
+    model = contention(alone, doubled)
     every = max(1.0, statistics.fmean(each.seconds for each in alone.values()) / 5)
     results, expected = {}, {}
     for policy in options.policy or (*POLICIES[:2], f"cosched:every={every:g}"):
         name = policy.partition(":")[0]
         results[name] = run(policy, works, alone, seeds, made, directory, options.limits)
         expected[name] = predicted(policy, alone, model, seeds)
-    return {"reads_bytes": made.reads, "alone": alone, "pairs": pairs}, results, expected
+    before = {
+        "reads_bytes": made.reads,
+        "alone": {name_of(*key): asdict(each) for key, each in alone.items()},
+        "doubled": {name_of(*key): each for key, each in doubled.items()},
+        "exchange": sorted({job.exchange for result in results.values() for job in result.jobs} - {""}),
+    }
+    figures = {name: result.figures(alone) for name, result in results.items()}
+    return Measured(before, results, figures, expected)
 
 
 def main() -> int:
@@ -279,22 +308,20 @@ def main() -> int:
     parser.add_argument(
         "--policy", type=arguments.policy, action="append", help="only this one; may be repeated"
     )
+    parser.add_argument("--apart", action="store_true", help="the tasks of a job do not wait for each other")
     parser.add_argument("--limits", type=float, default=1.0, help="time limits are so many times as long")
     parser.add_argument("--plot", type=picture, help="draw who ran when into this file")
     parser.add_argument("--gate", action="store_true", help="end with 1 where something is missed")
     options = parser.parse_args()
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mcb-") as directory:
-        found, results, expected = measured(options, Path(directory))
-    alone = found["alone"]
-    figures = {name: result.figures(alone) for name, result in results.items()}
+        before, results, figures, expected = measured(options, Path(directory))
     missed = gates(results, figures)
     report(
         "live co-scheduling",
         "seconds",
         {
-            **found,
-            "alone": {f"{kind}-{size}": asdict(each) for (kind, size), each in alone.items()},
+            **before,
             "actual": figures,
             "simulated": expected,
             "usage": {name: result.usage for name, result in results.items()},

@@ -1,6 +1,6 @@
 """Programs of known profiles for live_cosched.py: each does a fixed amount of work, and shows what it used.
 
-    python benchmarks/live_programs.py KIND BLOCKS [--library FILE --bytes N]
+    python benchmarks/live_programs.py KIND BLOCKS [--apart] [--library FILE --bytes N]
     python benchmarks/live_programs.py KIND --measure SECONDS [--library FILE --bytes N]
 
 `computes` and `multiplies` stay in the processor. `asks` computes, and waits for a neighbour's answer over a
@@ -9,6 +9,9 @@ socket, for about three times as long. `reads` goes from line to line of its --b
 `coupled` computes a little, waits, and sums up over both tasks of the job, about every millisecond
 (`coupled_ranks.py`). A block takes some milliseconds alone. At its end a program prints its seconds, and
 those of CPU time, as JSON. With --measure it prints how many blocks it does in so many seconds.
+
+The tasks of a job meet after each block, as those of a parallel program do, but for `asks`, whose requests
+have nothing to do with each other. With --apart no tasks meet.
 """
 
 from __future__ import annotations
@@ -33,10 +36,10 @@ if TYPE_CHECKING:
 WAITS = 0.74
 """Which part of its time `asks` waits: Statistics uses 26 % of a processor."""
 _TEXT = b"x" * 65536
-_HASHES = 300
+_HASHES, _REQUEST_HASHES = 30, 78
 _FACTOR = 3**2000
-_MULTIPLICATIONS = 1000
-_STEPS = 100_000
+_MULTIPLICATIONS = 200
+_STEPS = 10_000
 _STEP_HASHES, _STEP_WAIT, _BLOCK_STEPS = 4, 0.0006, 10
 """Of a coupled program, which waits 0.6 ms a step."""
 
@@ -92,7 +95,7 @@ def asking() -> Callable[[], object]:
 
     def request() -> None:
         begin = time.thread_time()
-        computing(round(_HASHES * (1 - WAITS)))
+        computing(_REQUEST_HASHES)
         wait = (time.thread_time() - begin) * WAITS / (1 - WAITS)
         neighbour.sendall(f"{wait:.6f}".encode())
         neighbour.recv(8)
@@ -103,6 +106,16 @@ def asking() -> Callable[[], object]:
 def coupled(world: MpiRanks | SocketRanks) -> Callable[[], object]:
     """Return the block of a task that sums up with the other one in each step."""
     return partial(stepping, partial(computing, _STEP_HASHES), _STEP_WAIT, _BLOCK_STEPS, world)
+
+
+def meeting(block: Callable[[], object], world: MpiRanks | SocketRanks) -> Callable[[], object]:
+    """Return a block after which a task waits for the other one."""
+
+    def step() -> None:
+        block()
+        world.allreduce()
+
+    return step
 
 
 def block_of(options: argparse.Namespace) -> Callable[[], object]:
@@ -117,20 +130,29 @@ def block_of(options: argparse.Namespace) -> Callable[[], object]:
     return asking()
 
 
+def _meets(options: argparse.Namespace) -> bool:
+    alone = options.apart or options.kind == "asks" or options.measure
+    return not alone and os.environ.get("FLUX_JOB_SIZE", "1") != "1"
+
+
 def main() -> None:
     """Run one."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("kind", choices=["computes", "multiplies", "asks", "reads", "coupled"])
     parser.add_argument("blocks", type=int, nargs="?", default=0)
     parser.add_argument("--measure", type=float, default=0.0, metavar="SECONDS")
+    parser.add_argument("--apart", action="store_true", help="the tasks of a job do not meet")
     parser.add_argument("--library", help="of chase.c")
     parser.add_argument("--bytes", type=int, default=0, help="which `reads` goes through")
     parser.add_argument("--cpu", type=int, help="run on this one")
     options = parser.parse_args()
     if options.cpu is not None:
         os.sched_setaffinity(0, {options.cpu})
-    world = ranks() if options.kind == "coupled" else None
-    block = block_of(options) if world is None else coupled(world)
+    world = ranks() if options.kind == "coupled" or _meets(options) else None
+    if world is None:
+        block = block_of(options)
+    else:
+        block = coupled(world) if options.kind == "coupled" else meeting(block_of(options), world)
     block()
     begin, done = time.monotonic(), 0
     while done < options.blocks or time.monotonic() - begin < options.measure:

@@ -42,6 +42,8 @@ def test_real_programs_run_on_the_same_cores_and_leave_nothing(tmp_path: Path) -
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert found["alone"].keys() == {"asks-1", "asks-2", "computes-1", "computes-2"}
+    assert found["doubled"].keys() == found["alone"].keys()
+    assert len(found["exchange"]) == 1  # of jobs of two tasks
     actual = found["actual"]["cosched"]
     assert actual["shared"] > 0
     assert actual.keys() >= found["simulated"]["cosched"].keys() == {"response", "wait", "makespan"}

@@ -66,6 +66,24 @@ def test_a_coupled_pair_goes_step_by_step(tmp_path: Path) -> None:
     assert {each["exchange"] for each in done} == {"a UNIX socket: no MPICH, or no PMI"}
 
 
+def test_the_tasks_of_a_parallel_program_meet_after_each_block(tmp_path: Path) -> None:
+    environment = {"FLUX_JOB_TMPDIR": str(tmp_path), "FLUX_JOB_SIZE": "2"}
+    first = call("live_programs.py", "computes", "3", FLUX_TASK_RANK="0", **environment)
+    with pytest.raises(subprocess.TimeoutExpired):
+        first.communicate(timeout=1)
+    second = call("live_programs.py", "computes", "3", FLUX_TASK_RANK="1", **environment)
+    done = [json.loads(printed(each)) for each in (first, second)]
+    assert [(each["blocks"], each["exchange"]) for each in done] == [
+        (3, "a UNIX socket: no MPICH, or no PMI")
+    ] * 2
+
+
+@pytest.mark.parametrize("words", [("computes", "3", "--apart"), ("asks", "3")])
+def test_tasks_that_have_nothing_to_do_with_each_other_do_not_meet(words: tuple[str, ...]) -> None:
+    done = json.loads(printed(call("live_programs.py", *words, FLUX_JOB_SIZE="2", FLUX_TASK_RANK="0")))
+    assert "exchange" not in done
+
+
 @pytest.mark.skipif(
     not Path(sys.prefix, "lib", "libmpi.so.12").exists(), reason="the mpich wheel is not installed"
 )
