@@ -28,6 +28,8 @@ ORPHAN_SECONDS = 120.0
 """Seconds for which something unknown is left alone: listings and clocks differ."""
 EXPIRED_SECONDS = 900.0
 """Seconds after its end for which something is left to the service that has made it."""
+OPEN = "open"
+"""What is done about something that a service may use which is alive: nothing."""
 
 
 class Swept(NamedTuple):
@@ -50,13 +52,18 @@ class SweepReport(NamedTuple):
 
 
 async def sweep(
-    context: AdvanceContext, installation: str = "", *, is_dry: bool = False, is_expired: bool = False
+    context: AdvanceContext,
+    installation: str = "",
+    *,
+    is_dry: bool = False,
+    is_expired: bool = False,
+    has_open: bool = False,
 ) -> SweepReport:
     """Sweep all locations ever used, and those of the settings. Raises LeaseLost and DatabaseError.
 
     Of another installation, by its id, nothing but the id is known: the locations of the settings are swept,
-    and all that has its label is without a burst. With `is_expired`, what has not passed its end is left: its
-    service may be alive.
+    and all that has its label is without a burst. Its service may be alive: what has not passed its end is
+    reported as open, or not at all with `is_expired`, and only deleted with `has_open`.
     """
     is_own = installation in {"", context.installation}
     if not is_own:
@@ -67,7 +74,7 @@ async def sweep(
         **{(each.name, each.location): None for each in context.providers.values()},
         **{(each.provider, each.location): each for each in used},
     }
-    how = _Sweeping(is_dry, is_own and not is_dry, is_expired)
+    how = _Sweeping(is_dry, is_own, is_expired, has_open)
     orphans: list[Swept] = []
     unswept: list[str] = []
     listed: list[str] = []
@@ -90,27 +97,33 @@ async def sweep(
 
 class _Sweeping(NamedTuple):
     is_dry: bool
-    notes: bool
-    """Whether the nodes that are listed are written down."""
+    is_own: bool
+    """Whether it is the installation of this ledger, whose bursts are known."""
     is_expired: bool
+    has_open: bool
 
-    def leaves(self, status: ResourceReport, now: float) -> bool:
-        """Return whether something is none of this sweep's business, though no burst has it."""
-        return self.is_expired and (not status.until or now < status.until + EXPIRED_SECONDS)
+    def is_open(self, status: ResourceReport, now: float) -> bool:
+        """Return whether a service may use it that is not known here."""
+        is_kept = self.is_expired or not (self.is_own or self.has_open)
+        return is_kept and (not status.until or now < status.until + EXPIRED_SECONDS)
 
 
 async def _sweep(context: AdvanceContext, provider: BurstProvider, how: _Sweeping) -> list[Swept]:
     listed = list(await called(provider.owned, context.installation))
     # Read after the listing: the row of each burst was there before anything of it could be listed.
     labels = {each.label for each in await context.ledger.read(bursts.opened)}
-    if how.notes:
+    if how.is_own and not how.is_dry:
         await listed_nodes.note(context, provider, listed)
-    return [
-        Swept(provider.name, status, await _orphan(context, provider, status, is_dry=how.is_dry))
-        for status in listed
-        if status.burst not in labels and status.installation == context.installation
-        if not how.leaves(status, context.now())
-    ]
+    found = []
+    for status in listed:
+        if status.burst in labels or status.installation != context.installation:
+            continue
+        if not how.is_open(status, context.now()):
+            action = await _orphan(context, provider, status, is_dry=how.is_dry)
+            found.append(Swept(provider.name, status, action))
+        elif not how.is_expired:
+            found.append(Swept(provider.name, status, OPEN))
+    return found
 
 
 async def _orphan(

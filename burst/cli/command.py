@@ -42,15 +42,16 @@ InstallationOption = Annotated[
     typer.Option(
         "--installation",
         metavar="ID",
-        help="Of a service that never comes back, and its ledger is lost: delete all that it has made.",
+        help="Of a service whose ledger is lost: what it has made, and is past its end, is deleted.",
     ),
 ]
 ExpiredOption = Annotated[
     bool,
-    typer.Option(
-        "--expired",
-        help="With --installation: only what is past its end by a quarter of an hour.",
-    ),
+    typer.Option("--expired", help="With --installation: say nothing of what is not past its end."),
+]
+OpenOption = Annotated[
+    bool,
+    typer.Option("--open", help="With --installation: delete that too; a service that is alive loses it."),
 ]
 BurstingNameArgument = Annotated[
     str, typer.Argument(metavar="[NAME]", help="Of a MiniCluster; by default all that burst.")
@@ -269,12 +270,13 @@ def stop(
 
 
 @app.command(cls=SourceCommand)
-def sweep(
+def sweep(  # noqa: PLR0913 - an option each
     ctx: typer.Context,
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be deleted.")] = False,
     installation: InstallationOption = "",
     expired: ExpiredOption = False,
+    open_too: OpenOption = False,
     settings: BurstSettingsOption = "",
     state: LedgerFolderOption = "",
     output: OutputOption = "table",
@@ -288,19 +290,30 @@ def sweep(
     minicluster burst sweep --installation 01kb4q2m8d6s3f9v7x5c1n0t2r --dry-run
 
     minicluster burst sweep --installation 01kb4q2m8d6s3f9v7x5c1n0t2r --expired
+
+    minicluster burst sweep --installation 01kb4q2m8d6s3f9v7x5c1n0t2r --open
     """
     from burst.cli.requests import swept
+    from burst.sweep import OPEN
 
-    if expired and not installation:
-        raise typer.BadParameter("has a meaning only with --installation", param_hint="--expired")
+    for given, option in ((expired, "--expired"), (open_too, "--open")):
+        if given and not installation:
+            raise typer.BadParameter("has a meaning only with --installation", param_hint=option)
+    if expired and open_too:
+        raise typer.BadParameter("has no meaning with --expired", param_hint="--open")
     found, unswept = _within(
         _choice(ctx, state, settings),
-        lambda workplace: swept(workplace, installation, is_dry=dry_run, is_expired=expired),
+        lambda workplace: swept(
+            workplace, installation, is_dry=dry_run, is_expired=expired, has_open=open_too
+        ),
     )
     show(found, ("provider", "kind", "name", "nodes", "burst", "action"), output, "nothing is left over")
+    left = sum(each["action"] == OPEN for each in found)
+    if left:
+        print_notice(f"{left} not deleted, as a service that is alive may use it: --open deletes that too")
     for text in unswept:
         print_notice(f"not swept: {text}")
-    if unswept:
+    if unswept or (left and not dry_run):
         raise typer.Exit(1)
 
 

@@ -90,11 +90,17 @@ async def stop_burst(workplace: Workplace, label: str) -> str:
 
 
 async def swept(
-    workplace: Workplace, installation: str = "", *, is_dry: bool, is_expired: bool = False
+    workplace: Workplace,
+    installation: str = "",
+    *,
+    is_dry: bool,
+    is_expired: bool = False,
+    has_open: bool = False,
 ) -> tuple[list[dict[str, Any]], Sequence[str]]:
     """Sweep; return what was found as rows, and what could not be swept. Raises ServiceSweeps.
 
-    With another installation's id: what that one has made; `is_expired`: and has passed its end.
+    With another installation's id: what that one has made and has passed its end; `is_expired`: what has not
+    is not among the rows; `has_open`: it is deleted too.
     """
     try:
         if not is_dry:
@@ -103,7 +109,8 @@ async def swept(
         raise ServiceSweeps(
             f"{error}, and sweeps every two minutes by itself; --dry-run reports what is there"
         ) from error
-    report = await sweep(workplace.context, installation, is_dry=is_dry, is_expired=is_expired)
+    context = workplace.context
+    report = await sweep(context, installation, is_dry=is_dry, is_expired=is_expired, has_open=has_open)
     found = [
         {
             "provider": each.provider,

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from burst.cli.source_choice import KUBERNETES, SERVICE, SourceChoice
+from burst.kubernetes import environment
 from minicluster.cli.help_text import PlainCommand
 
 _LEDGER = ("settings", "state")
@@ -23,6 +24,8 @@ class SourceCommand(PlainCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run it, where the ledger is. Raises BadParameter for an option that has no meaning there."""
+        if ctx.get_parameter_source("on").name == "DEFAULT" and environment.is_of_service():
+            ctx.params["on"] = SERVICE  # its ledger, settings and tunnels are this pod's
         given = {name: ctx.params.pop(name) for name in self._shared}
         choice = SourceChoice(**given)
         if choice.on not in (KUBERNETES, SERVICE):

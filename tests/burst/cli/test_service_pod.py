@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import forked
 from tests.burst.cli import far_pod
 from tests.burst.cli.far_pod import pod
 from tests.burst.cli.test_commands import burst, folder
 from tests.burst.cli.test_costs import spent
+from tests.burst.providers.kubernetes import fake_api
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -156,3 +158,35 @@ def test_options_that_are_the_services_own_are_refused(
     answer = asked("cost", *words)
     assert (answer.code, far.commands) == (2, [])
     assert message in answer.err
+
+
+KUBECONFIGS = {"name": "kubeconfig-lab", "mountPath": "/etc/minicluster-burst/kubeconfigs/lab"}
+
+
+def test_in_its_pod_commands_are_about_the_service_with_its_tunnels_too(far: FarPod, tmp_path: Path) -> None:
+    """As `kubectl exec` runs them: without an option, and with the chart's template of tunnels' pods."""
+    (tmp_path / "far").mkdir()
+    with fake_api.serving(tmp_path / "far") as (_, kubeconfig):
+        settings, template = tmp_path / "clusters.yaml", tmp_path / "tunnel-pod.yaml"
+        offers = [{"machine": "c8", "cores": 8}]
+        given = {"kubeconfig": str(kubeconfig), "namespace": "bursts", "offers": offers}
+        provider = {"name": "far", "kind": "kubernetes", "settings": given}
+        settings.write_text(json.dumps({"providers": [provider]}))
+        environment = {
+            **far.environment,
+            "MINICLUSTER_BURST_SETTINGS": str(settings),
+            "MINICLUSTER_BURST_TUNNELS": str(template),
+            "KUBECONFIG": str(kubeconfig),
+        }
+
+        def checked(mounts: list[dict[str, str]]) -> list[str]:
+            container = {"name": "tunnel", "volumeMounts": mounts}
+            template.write_text(json.dumps({"metadata": {}, "spec": {"containers": [container]}}))
+            done = forked.completed(["burst", "check", "far"], environment)
+            assert done.returncode == 0, done.stderr
+            return done.stdout.splitlines()
+
+        [problem, well] = checked([KUBECONFIGS])
+        assert f"kubeconfig {kubeconfig} is not there for the pods of tunnels" in problem
+        assert well == "far: all is well"
+        assert checked([{**KUBECONFIGS, "mountPath": str(kubeconfig.parent)}]) == [well]

@@ -24,7 +24,7 @@ NOT_ALONE = (
     "no job can have an instance of its own there (spec.bursting.join: false), for which the credentials may"
     " not, in namespace bursts: list services"
 )
-REMARK = "only for {}: {}"
+OTHER = "01kb4q2m8d6s3f9v7x5c1n0t2r"
 SETTINGS = MEMORY + "  offers: [{machine: c8, cores: 8}]}}]\n"
 
 
@@ -108,3 +108,27 @@ def test_further_rights_are_a_problem_where_a_minicluster_needs_them(
         options = ("--on", "kubernetes", "--kubeconfig", str(kubeconfig), "-n", "science")
         answer = call("burst", "check", "far", *options, "--state", str(tmp_path))
     assert (answer.code, answer.out.splitlines()) == (code, [f"far: {each}" for each in lines])
+
+
+def test_what_a_service_may_use_that_is_alive_is_swept_only_where_that_is_said(
+    call: Callable[..., Answer], tmp_path: Path
+) -> None:
+    """Of another installation nothing is known but its id: its bursts are asked for twice."""
+    with serving(tmp_path) as (api, kubeconfig):
+        (tmp_path / "burst.yaml").write_text(SETTINGS.replace("KUBECONFIG", str(kubeconfig)))
+        labels = {"minicluster-burst": "0000000001", "minicluster-owner": OTHER}
+        path = "/api/v1/namespaces/bursts/configmaps/mcb-0000000001"
+        about = {"name": "mcb-0000000001", "namespace": "bursts", "labels": labels}
+        item = api.add(path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about})
+        item["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+        sweep = ("burst", "sweep", "--installation", OTHER, "--state", str(tmp_path))
+        for more, code in ((("--dry-run",), 0), ((), 1)):
+            answer = call(*sweep, *more)
+            assert (answer.code, answer.out.splitlines()[-1].split()[-1]) == (code, "open"), answer.err
+            assert "1 not deleted, as a service that is alive may use it: --open deletes" in answer.err
+        assert call(*sweep, "--expired").out == "nothing is left over\n"
+        assert call(*sweep, "--expired", "--open").code == 2
+        assert path in api.items
+        answer = call(*sweep, "--open")
+        assert (answer.code, answer.out.splitlines()[-1].split()[-1]) == (0, "deleted"), answer.err
+        assert path not in api.items

@@ -10,7 +10,7 @@ from burst.ledger import locations
 from burst.lifecycle.records import ResourceKey
 from burst.providers.memory import NODES, Fault
 from burst.providers.provider import WantedBurst
-from burst.sweep import EXPIRED_SECONDS, ORPHAN_SECONDS, SweepReport, sweep
+from burst.sweep import EXPIRED_SECONDS, OPEN, ORPHAN_SECONDS, SweepReport, sweep
 from tests.burst.life.world import World, opened
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ def test_what_another_installation_has_is_deleted_by_its_id_alone() -> None:
         await world.run(until="active")
         world.now += 2 * ORPHAN_SECONDS
         before = await world.context.ledger.read(locations.used)
-        report = await sweep(world.context, "there", is_dry=True)
+        report = await sweep(world.context, "there", is_dry=True, has_open=True)
         assert actions(report) == [("mcb-other", "would be deleted")]
-        assert actions(await sweep(world.context, "there")) == [("mcb-other", "deleted")]
+        assert actions(await sweep(world.context, "there", has_open=True)) == [("mcb-other", "deleted")]
         world.now += 10.0
-        assert actions(await sweep(world.context, "there")) == []
+        assert actions(await sweep(world.context, "there", has_open=True)) == []
         assert await world.context.ledger.read(locations.used) == before
         assert actions(await sweep(world.context, "here")) == []
         assert "mcb-third" in {each.key.name for each in world.cloud.there()}
@@ -176,5 +176,20 @@ def test_of_an_installation_whose_service_may_live_only_what_is_past_its_end_is_
         world.now += 10.0
         assert actions(await sweep(world.context, "there", is_expired=True)) == []
         assert len(world.cloud.there()) == 3
+
+    swept(scenario)
+
+
+def test_what_another_service_may_use_is_deleted_only_where_that_is_said() -> None:
+    async def scenario(world: World) -> None:
+        leave(world, "mcb-open", "there", until=world.now + 3600.0)
+        leave(world, "mcb-over", "there", until=world.now + 60.0)
+        world.now += 60.0 + EXPIRED_SECONDS
+        found = [("mcb-open", OPEN), ("mcb-over", "would be deleted")]
+        assert actions(await sweep(world.context, "there", is_dry=True)) == found
+        assert actions(await sweep(world.context, "there")) == [("mcb-open", OPEN), ("mcb-over", "deleted")]
+        world.now += 10.0
+        assert [each.key.name for each in world.cloud.there()] == ["mcb-open"]
+        assert actions(await sweep(world.context, "there", has_open=True)) == [("mcb-open", "deleted")]
 
     swept(scenario)

@@ -63,8 +63,8 @@ def served(
 
 
 def sweep(served: Served, folder: Path, installation: str, *more: str) -> list[dict[str, str]]:
-    """Sweep with the credentials and an id alone; return what became of what."""
-    words = ["burst", "sweep", "--installation", installation, "--output", "json", *more]
+    """Sweep with the credentials and an id alone, up to now; return what became of what."""
+    words = ["burst", "sweep", "--installation", installation, "--open", "--output", "json", *more]
     words += ["--settings", str(served.folder / "burst.yaml"), "--state", str(folder)]
     done = inside.completed(words, {"PATH": "/usr/bin:/bin", "HOME": str(folder)})
     assert done.returncode == 0, done.stderr
