@@ -40,16 +40,20 @@ def change(
     now: float,
     *,
     is_deleting: bool = False,
+    settle: float = 0.0,
 ) -> NodeCount | None:
     """Return how many nodes there are if that is known and new, and since when.
 
     What is first seen of a resource is there since its provider made it, which is not before it was intended;
     any other change is dated when it is seen: both ways within the time between two observations. Of what is
-    being deleted the listing alone is believed that it is gone.
+    being deleted the listing alone is believed that it is gone: since its provider has said so, if a listing
+    confirms that in the seconds of `settle`, for which listings may lag, and else since that listing.
     """
     begun = [each for each in resources if each.intent_at is not None and each.gone_at is None]
     if not begun:
-        return of_listing(counts, observed.listed, now) if observed.is_listed else None
+        if not observed.is_listed:
+            return None
+        return of_listing(counts, observed.listed, now, _gone(resources, now, settle))
     reports = [observed.resources[each.key.name] for each in begun if each.key.name in observed.resources]
     if len(reports) < len(begun) or (is_deleting and any(map(_is_absent, reports))):
         return None
@@ -60,18 +64,31 @@ def change(
     return NodeCount(max(since, noted.at), seen)
 
 
-def of_listing(counts: Sequence[NodeCount], listed: Sequence[ResourceReport], now: float) -> NodeCount | None:
+def of_listing(
+    counts: Sequence[NodeCount],
+    listed: Sequence[ResourceReport],
+    now: float,
+    gone_at: float | None = None,
+) -> NodeCount | None:
     """Return the same from what the provider lists, where resources were noted as gone, or are not asked.
 
-    What was made before it was noted as gone never was: it is counted from then on.
+    What was made before it was noted as gone never was: it is counted from then on. Nothing is there since
+    `gone_at`; by default since it is seen.
     """
     noted, seen = _last(counts), total(listed)
     if seen == noted.nodes:
         return None
     if seen < noted.nodes:
-        return NodeCount(now, seen)
+        since = now if seen or gone_at is None else gone_at
+        return NodeCount(max(since, noted.at), seen)
     first = min((each.since for each in listed if each.since and nodes_of(each)), default=noted.at or now)
     return NodeCount(max(min(first, now), noted.at), seen)
+
+
+def _gone(resources: Iterable[ResourceRecord], seen: float, settle: float) -> float:
+    """Return since when nothing is there that a listing lacks at a time: it may lag for `settle` seconds."""
+    gone = max((each.gone_at for each in resources if each.gone_at is not None), default=seen)
+    return gone if seen - gone <= settle else seen
 
 
 def _is_absent(report: ResourceReport) -> bool:
@@ -102,22 +119,35 @@ def node_seconds(counts: Sequence[NodeCount], now: float) -> float:
 
 
 def fee_seconds(
-    burst: BurstRecord, resources: Sequence[ResourceRecord], counts: Sequence[NodeCount], now: float
+    burst: BurstRecord,
+    resources: Sequence[ResourceRecord],
+    counts: Sequence[NodeCount],
+    now: float,
+    settle: float = 0.0,
 ) -> float:
-    """Return for how long a burst had anything: from its first resource until a listing had nothing of it."""
+    """Return for how long a burst had anything: from its first resource until nothing of it was left.
+
+    That is dated as the end of its nodes is.
+    """
     made = [each.made_at for each in resources if each.made_at is not None]
     last = _last(counts)
-    is_there = burst.empty_since is None or last.nodes
-    end = now if is_there else max(burst.empty_since or 0.0, last.at)
+    if burst.empty_since is None or last.nodes:
+        end = now
+    else:
+        end = max(_gone(resources, burst.empty_since, settle), last.at)
     return max(min(end, now) - min(made), 0.0) if made else 0.0
 
 
 def cost(
-    burst: BurstRecord, resources: Sequence[ResourceRecord], counts: Sequence[NodeCount], now: float
+    burst: BurstRecord,
+    resources: Sequence[ResourceRecord],
+    counts: Sequence[NodeCount],
+    now: float,
+    settle: float = 0.0,
 ) -> int:
-    """Return what a burst has cost until now, in micro-units, rounded up."""
+    """Return what a burst has cost until now, in micro-units, rounded up; `settle` as for `change`."""
     nodes = money.cost(burst.price, 1, node_seconds(counts, now))
-    return nodes + money.cost(burst.fee, 1, fee_seconds(burst, resources, counts, now))
+    return nodes + money.cost(burst.fee, 1, fee_seconds(burst, resources, counts, now, settle))
 
 
 def hourly(burst: BurstRecord, counts: Sequence[NodeCount]) -> int:

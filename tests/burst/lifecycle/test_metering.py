@@ -78,6 +78,32 @@ def test_what_was_noted_as_gone_and_is_listed_was_there_all_the_time() -> None:
     assert metering.change([*counts, NodeCount(NOW - 10, 4)], gone, empty, NOW) == NodeCount(NOW, 0)
 
 
+@pytest.mark.parametrize(
+    ("gone_at", "settle", "expected"),
+    [
+        pytest.param(NOW - 20, 30.0, NodeCount(NOW - 20, 0), id="confirmed in time"),
+        pytest.param(NOW - 31, 30.0, NodeCount(NOW, 0), id="listed for longer than listings lag"),
+        pytest.param(NOW - 20, 0.0, NodeCount(NOW, 0), id="listings do not lag"),
+    ],
+)
+def test_what_was_said_to_be_gone_was_so_if_a_listing_confirms_it_in_time(
+    gone_at: float, settle: float, expected: NodeCount
+) -> None:
+    """Nobody pays for how old a listing is, unless the provider lies for longer than that."""
+    resources = [made(NODES, NOW - 90, gone_at), made(PODS, NOW - 90, gone_at - 5)]
+    empty = BurstObservation(is_listed=True)
+    counts = [NodeCount(NOW - 90, 4)]
+    assert metering.change(counts, resources, empty, NOW, is_deleting=True, settle=settle) == expected
+
+
+def test_a_fee_is_paid_until_its_cluster_was_gone_if_a_listing_confirms_it_in_time() -> None:
+    burst = replace(HOURLY, fee=3600, empty_since=NOW)
+    resources = [made(NODES, NOW - 90, NOW - 20)]
+    counts = [NodeCount(NOW - 90, 4), NodeCount(NOW - 25, 0)]
+    found = [metering.fee_seconds(burst, resources, counts, NOW + 60, settle) for settle in (0.0, 19.0, 20.0)]
+    assert found == [90.0, 90.0, 70.0]
+
+
 def test_what_it_costs_is_written_before_anything_else() -> None:
     burst = replace(HOURLY, state=BurstState.PROVISIONING, stopping=True)
     observed = BurstObservation({NODES.name: report(2, Phase.BROKEN)})

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from burst.lifecycle.records import BurstRecord
     from burst.lifecycle.states import Timeouts
+    from burst.rehearsal.cloud import CloudMachine
     from minicluster.database import Database
     from tests.burst.proofs.cloud_rigs import CloudRig
 
@@ -239,7 +240,7 @@ class CloudWorld:
         await self.check_money()
 
     async def check_money(self) -> None:
-        """What was charged is the bill, but for the time until a service could first see each end.
+        """What was charged is the bill, but for the time until a service could first know of each end.
 
         What no listing that was answered could show, as that lags and calls fail, cannot be charged.
         """
@@ -249,25 +250,41 @@ class CloudWorld:
             first, last = each.started + cloud.lag, each.ended + cloud.lag
             if not any(first <= tick < last for tick in self.asked):
                 unseen += (each.ended - each.started) * each.price / 3600
-            # What ends at a tick ends by that tick's own call: its listing came before.
-            seen = next(tick for tick in self.ticks if tick > each.ended + cloud.lag)
-            late += (seen - each.ended) * each.price / 3600
+            late += (self._known(each.ended, is_told=self._is_told(each)) - each.ended) * each.price / 3600
         late += self._late_fee()
         bill, charged, rounding = cloud.bill(), await self.spent(), len(cloud.machines) + 2
         assert bill - unseen - rounding <= charged <= bill + late + rounding, f"{bill=} {charged=} {late=}"
 
-    def _late_fee(self) -> float:
-        """Return what a cluster costs from its end until a listing could first show that nothing is left.
+    def _is_told(self, machine: CloudMachine) -> bool:
+        """Return whether the cloud told of a machine's end when asked by name, not by listings alone.
 
-        It has its fee in the ledger while anything of the burst is listed.
+        Its group went with it. Compute Engine's instances have no group, and a cloud that lies tells nothing.
+        """
+        gone = {each.gone for each in self.rig.found.cloud.groups if each.name == machine.group}
+        return self.rig.name != "compute-engine" and machine.ended in gone
+
+    def _known(self, ended: float, *, is_told: bool) -> float:
+        """Return when a service could first know of an end: of what ends at a tick the answer came before.
+
+        What it is told of has to be confirmed by a listing, in the time that these may lag.
+        """
+        seen = next(tick for tick in self.ticks if tick > ended + self.rig.found.cloud.lag)
+        if is_told and seen - ended <= self.timeouts.verified:
+            return next(tick for tick in self.ticks if tick > ended)
+        return seen
+
+    def _late_fee(self) -> float:
+        """Return what a cluster costs from its end until a service could know that nothing is left.
+
+        It has its fee in the ledger while anything of the burst is there.
         """
         cloud = self.rig.found.cloud
         clusters = [each for each in cloud.groups if each.fee]
         ends = [each.gone or 0.0 for each in clusters] + [each.ended or 0.0 for each in cloud.machines]
         late = 0.0
         for each in clusters:
-            seen = next(tick for tick in self.ticks if tick > max(ends) + cloud.lag)
-            late += (seen - (each.gone or 0.0)) * each.fee / 3600
+            known = self._known(max(ends), is_told=each.gone == max(ends))
+            late += (known - (each.gone or 0.0)) * each.fee / 3600
         return late
 
 
