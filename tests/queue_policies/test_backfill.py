@@ -64,3 +64,45 @@ def test_an_objective_orders_jobs_by_their_estimates(objective: str, order: list
     jobs = [WorkloadJob(number, 0.0, 4, 4, Fixed(seconds)) for number, seconds in times.items()]
     outcome = simulate(Workload("test", tuple(jobs), 4), Backfill(objective))
     assert [job.id for job in sorted(outcome.jobs, key=lambda job: job.started)] == order
+
+
+@pytest.mark.parametrize(
+    ("submitted", "first"),
+    [
+        pytest.param(0.0, 1, id="it has waited for all of its run time, the short one for less of its own"),
+        pytest.param(50.0, 2, id="it has waited for half of its run time, the short one for more"),
+        pytest.param(20.0, 2, id="both have waited alike: the short one"),
+    ],
+)
+def test_for_responses_a_long_job_that_has_waited_passes_a_short_one(
+    kit: Any, submitted: float, first: int
+) -> None:
+    queued = [kit.waits(1, 4, submitted=submitted, limit=100.0), kit.waits(2, 4, submitted=60.0, limit=50.0)]
+    assert kit.answer(Backfill("response"), kit.state(4, queued), 100.0) == [Start(first)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "first"),
+    [
+        pytest.param(
+            500.0, 2, id="more than twice the 225 s that all units need for the rest: it goes first"
+        ),
+        pytest.param(200.0, 1, id="less than twice 150 s: the short one, which has waited for longer"),
+    ],
+)
+@pytest.mark.parametrize("known", ["estimate", "limit"])
+def test_for_responses_what_would_end_last_goes_first(
+    kit: Any, seconds: float, first: int, known: str
+) -> None:
+    queued = [kit.waits(1, 4, limit=100.0), kit.waits(2, 4, submitted=90.0, limit=seconds)]
+    left: dict[str, Any] = {
+        "estimate": {"estimate": Fixed(400.0), "remaining": 0.5, "measured": 0.0},
+        "limit": {"end": 200.0},
+    }
+    state = kit.state(16, queued, [kit.runs(9, 12, **left[known])])
+    assert kit.answer(Backfill("response"), state, 100.0) == [Start(first)]
+
+
+def test_for_responses_jobs_of_unknown_length_go_in_order_behind_others(kit: Any) -> None:
+    queued = [kit.waits(1, 2), kit.waits(2, 2), kit.waits(3, 2, submitted=90.0, limit=1000.0)]
+    assert kit.answer(Backfill("response"), kit.state(4, queued), 100.0) == [Start(3), Start(1)]
