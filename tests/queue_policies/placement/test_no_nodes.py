@@ -21,7 +21,7 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("placement", sorted(registry().placements))
+@pytest.mark.parametrize("placement", sorted(registry().classes))
 @pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
 class TestNoNodes:
     """No placement has a defect on one of them."""
