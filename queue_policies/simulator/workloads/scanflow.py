@@ -103,15 +103,15 @@ class Constants:
 
 FITTED = Constants(
     {
-        "DGEMM": KindOfJob(1180.5, by_worker=((1, 0.85485), (4, 0.96129), (16, 1.0)), unpinned=1.4992),
-        "STREAM": KindOfJob(107.6, 84.4, 1.0),
-        "MiniFE": KindOfJob(467.5, 406.8, 0.4555),
-        "RR": KindOfJob(432.0, unpinned=1.6959, scattered=121300.0),
+        "DGEMM": KindOfJob(1193.33, by_worker=((1, 0.85485), (4, 0.96129), (16, 1.0)), unpinned=1.48156),
+        "STREAM": KindOfJob(110.97, 93.614, 1.0),
+        "MiniFE": KindOfJob(364.38, 502.81, 0.45922),
+        "RR": KindOfJob(432.0, unpinned=1.7037, scattered=121300.0),
         "FFT": KindOfJob(236.3, scattered=5427.2),
     },
-    knee=4.935,
-    slope=0.275,
-    unpinned=1.4151,
+    knee=5.3525,
+    slope=0.25656,
+    unpinned=1.36127,
 )
 """`scattered` is the run time of native Volcano."""
 

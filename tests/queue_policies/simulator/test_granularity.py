@@ -61,6 +61,29 @@ def test_each_of_the_four_files_is_needed(fitting: Any, tmp_path: Path, name: st
         fitting.fit(tmp_path, seeds=1, steps=0)
 
 
+def test_kinds_that_demand_no_bandwidth_are_read_off_their_run_times(fitting: Any) -> None:
+    kinds = fitting.fit(seeds=1, steps=0).kinds
+    none, alone, scaled = (fitting.published(name).runs for name in ("NONE", "CM", "CM_S"))
+    dgemm, ring = kinds["DGEMM"], kinds["RR"]
+    at_scale = dgemm.compute * dict(dgemm.by_worker)[4]
+    assert dgemm.compute / alone["DGEMM"] - 1 == pytest.approx(1 - at_scale / scaled["DGEMM"], abs=1e-3)
+    assert dgemm.compute * dgemm.unpinned == pytest.approx(none["DGEMM"])
+    assert (ring.compute, ring.compute * ring.unpinned) == pytest.approx((alone["RR"], none["RR"]))
+
+
+def test_two_makespans_are_sums_without_the_constants_of_memory(fitting: Any) -> None:
+    """So no fit of these moves the claim that compares them (docs/scheduling.md)."""
+    kinds = scanflow.FITTED.kinds
+    dgemm, ring, transform = kinds["DGEMM"], kinds["RR"], kinds["FFT"].compute
+    none, grouped = (
+        fitting.simulated(scanflow.VARIANTS[name], scanflow.FITTED)[0].makespan
+        for name in ("NONE", "CM_S_TG")
+    )
+    assert grouped == pytest.approx(92 + 2 * dgemm.compute * dict(dgemm.by_worker)[4])
+    unpinned = dgemm.compute * dgemm.unpinned + ring.compute * ring.unpinned
+    assert none == pytest.approx(255 + 4 * 4 + 3 * 36 + 2 * transform + unpinned)
+
+
 def test_least_squares_find_a_minimum(fitting: Any) -> None:
     def valley(at: Any) -> list[float]:
         return [10 * (at[1] - at[0] ** 2), 1 - at[0]]
