@@ -108,7 +108,8 @@ prove-burst-clusters:
 # run a job, in clusters with nodes.
 CLOUD_PROOFS := cloud_faults cloud_schedules
 ISOLATED_PROOFS := $(basename $(notdir $(wildcard tests/burst/proofs/isolated.py)))
-CLOUD_BOOTS := tests/kubernetes/pods/test_made_nodes.py tests/kubernetes/pods/test_burst_machines.py
+CLOUD_BOOTS := tests/deploy/test_clouds_image.py \
+	tests/kubernetes/pods/test_made_nodes.py tests/kubernetes/pods/test_burst_machines.py
 prove-clouds: $(VENV)/.ready
 	@code=0; for proof in $(CLOUD_PROOFS) $(ISOLATED_PROOFS); do $(BIN)/python -m tests.burst.proofs.$$proof || code=1; done; \
 		$(PYTEST) -s -v --prove-bursts $(CLOUD_BOOTS) || code=1; exit $$code

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.devcluster import builder, image_store, node_images
@@ -99,6 +99,13 @@ def rest_api() -> Recipe:
 def burst_service() -> Recipe:
     """Return how the burst service's image is built, in the same way."""
     return of_project(BURST_SERVICE_FILE, BURST_SERVICE, BURST_SERVICE_IN_REGISTRY)
+
+
+def burst_service_for_clouds() -> Recipe:
+    """Return how the same image is built with the clients of clouds: only who asks for it needs it."""
+    found = burst_service()
+    arguments = {**found.arguments, "REQUIREMENTS": "clouds.txt"}
+    return replace(found, name=f"{BURST_SERVICE}:{version()}-clouds", arguments=arguments, aliases=())
 
 
 def of_project(dockerfile: Path, name: str, in_registry: str) -> Recipe:
