@@ -189,7 +189,7 @@ def _deleting(life: Life) -> Iterator[BurstStep]:
         if status is None:
             yield steps.Wait("its provider was not asked")
             return
-        if status.phase is ResourcePhase.ABSENT:
+        if status.phase is ResourcePhase.ABSENT or status.is_gone:
             yield steps.NoteGone(resource)
         if resource.made_at is None:
             yield steps.NoteMade(resource)

@@ -46,14 +46,17 @@ def change(
 
     What is first seen of a resource is there since its provider made it, which is not before it was intended;
     any other change is dated when it is seen: both ways within the time between two observations. Of what is
-    being deleted the listing alone is believed that it is gone: since its provider has said so, if a listing
-    confirms that in the seconds of `settle`, for which listings may lag, and else since that listing.
+    being deleted the listing alone is believed that it is gone: since its provider has said so, unless a
+    listing has contradicted that, later than in the seconds of `settle`, for which listings may lag.
     """
     begun = [each for each in resources if each.intent_at is not None and each.gone_at is None]
     if not begun:
         if not observed.is_listed:
             return None
-        return of_listing(counts, observed.listed, now, _gone(resources, now, settle))
+        gone = _gone(resources)
+        if not counts or gone is None or counts[-1].at > gone:
+            return of_listing(counts, observed.listed, now)
+        return _confirmed(counts, observed.listed, gone, now, settle)
     reports = [observed.resources[each.key.name] for each in begun if each.key.name in observed.resources]
     if len(reports) < len(begun) or (is_deleting and any(map(_is_absent, reports))):
         return None
@@ -64,31 +67,39 @@ def change(
     return NodeCount(max(since, noted.at), seen)
 
 
-def of_listing(
-    counts: Sequence[NodeCount],
-    listed: Sequence[ResourceReport],
-    now: float,
-    gone_at: float | None = None,
+def _confirmed(
+    counts: Sequence[NodeCount], listed: Sequence[ResourceReport], gone: float, now: float, settle: float
 ) -> NodeCount | None:
+    """Return what a listing has to say of nodes whose provider has said that they are gone.
+
+    While it may lag, it says something by being empty, or by having more than were ever seen. One that has
+    nodes later contradicts the provider: it is noted, and what the provider has said is believed no more.
+    """
+    noted, seen = counts[-1], total(listed)
+    if seen > max(each.nodes for each in counts) or (not noted.nodes and now - gone > settle):
+        return of_listing(counts, listed, now)
+    if not seen:
+        return NodeCount(gone, 0) if noted.nodes else None
+    return NodeCount(now, seen) if now - gone > settle else None
+
+
+def of_listing(counts: Sequence[NodeCount], listed: Sequence[ResourceReport], now: float) -> NodeCount | None:
     """Return the same from what the provider lists, where resources were noted as gone, or are not asked.
 
-    What was made before it was noted as gone never was: it is counted from then on. Nothing is there since
-    `gone_at`; by default since it is seen.
+    What was made before it was noted as gone never was: it is counted from then on.
     """
     noted, seen = _last(counts), total(listed)
     if seen == noted.nodes:
         return None
     if seen < noted.nodes:
-        since = now if seen or gone_at is None else gone_at
-        return NodeCount(max(since, noted.at), seen)
+        return NodeCount(now, seen)
     first = min((each.since for each in listed if each.since and nodes_of(each)), default=noted.at or now)
     return NodeCount(max(min(first, now), noted.at), seen)
 
 
-def _gone(resources: Iterable[ResourceRecord], seen: float, settle: float) -> float:
-    """Return since when nothing is there that a listing lacks at a time: it may lag for `settle` seconds."""
-    gone = max((each.gone_at for each in resources if each.gone_at is not None), default=seen)
-    return gone if seen - gone <= settle else seen
+def _gone(resources: Iterable[ResourceRecord]) -> float | None:
+    """Return since when nothing is there, as the provider has said of each; None: it was never asked."""
+    return max((each.gone_at for each in resources if each.gone_at is not None), default=None)
 
 
 def _is_absent(report: ResourceReport) -> bool:
@@ -127,14 +138,16 @@ def fee_seconds(
 ) -> float:
     """Return for how long a burst had anything: from its first resource until nothing of it was left.
 
-    That is dated as the end of its nodes is.
+    That is when its provider has said so, if a listing confirms it in the seconds for which listings may lag.
     """
     made = [each.made_at for each in resources if each.made_at is not None]
     last = _last(counts)
     if burst.empty_since is None or last.nodes:
         end = now
     else:
-        end = max(_gone(resources, burst.empty_since, settle), last.at)
+        gone = _gone(resources)
+        is_confirmed = gone is not None and burst.empty_since - gone <= settle
+        end = max(gone if gone is not None and is_confirmed else burst.empty_since, last.at)
     return max(min(end, now) - min(made), 0.0) if made else 0.0
 
 

@@ -132,7 +132,8 @@ async def life(rig: CloudRig, case: FaultCase, lag: float = 0.0) -> None:
             assert found.outcome == case.outcome, f"{found.outcome}: {found.reason}"
             assert re.search(case.reason, found.reason), found.reason
             # Compute Engine ends by itself what was to run for so long, also where its deletion hangs.
-            assert rig.clock.now - begun >= (case.least if rig.name != "compute-engine" else 0.0)
+            most = found.until - begun if rig.name == "compute-engine" else case.least
+            assert rig.clock.now - begun >= min(case.least, most)
             assert rig.found.cloud.calls.count(rig.calls.create) >= case.begun_again
             unmet = [call for call, left in rig.found.cloud.faults.items() if left]
             assert case.outcome == FAILED or not unmet or case.amid, f"not met: {unmet}"

@@ -258,20 +258,18 @@ class CloudWorld:
     def _is_told(self, machine: CloudMachine) -> bool:
         """Return whether the cloud told of a machine's end when asked by name, not by listings alone.
 
-        Its group went with it. Compute Engine's instances have no group, and a cloud that lies tells nothing.
+        Its group went with it, and was what went last. Compute Engine's instances have no group, and a cloud
+        that lies tells nothing.
         """
-        gone = {each.gone for each in self.rig.found.cloud.groups if each.name == machine.group}
-        return self.rig.name != "compute-engine" and machine.ended in gone
+        cloud = self.rig.found.cloud
+        gone = {each.gone for each in cloud.groups if each.name == machine.group}
+        is_last = not any(each.fee for each in cloud.groups)
+        return is_last and self.rig.name != "compute-engine" and machine.ended in gone
 
     def _known(self, ended: float, *, is_told: bool) -> float:
-        """Return when a service could first know of an end: of what ends at a tick the answer came before.
-
-        What it is told of has to be confirmed by a listing, in the time that these may lag.
-        """
-        seen = next(tick for tick in self.ticks if tick > ended + self.rig.found.cloud.lag)
-        if is_told and seen - ended <= self.timeouts.verified:
-            return next(tick for tick in self.ticks if tick > ended)
-        return seen
+        """Return when a service could first know of an end: of what ends at a tick the answer came before."""
+        lag = 0.0 if is_told else self.rig.found.cloud.lag
+        return next(tick for tick in self.ticks if tick > ended + lag)
 
     def _late_fee(self) -> float:
         """Return what a cluster costs from its end until a service could know that nothing is left.
@@ -283,7 +281,7 @@ class CloudWorld:
         ends = [each.gone or 0.0 for each in clusters] + [each.ended or 0.0 for each in cloud.machines]
         late = 0.0
         for each in clusters:
-            known = self._known(max(ends), is_told=each.gone == max(ends))
+            known = self._known(max(ends), is_told=False)
             late += (known - (each.gone or 0.0)) * each.fee / 3600
         return late
 
