@@ -2,6 +2,7 @@
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -63,6 +64,11 @@ def test_what_is_installed(helm: Path) -> None:
     ]
 
 
+def variables(found: list[Any]) -> dict[str, str]:
+    """Return the variables of its container that have values of their own."""
+    return {each["name"]: each["value"] for each in container(found)["env"] if "value" in each}
+
+
 def test_it_has_these_rights_and_no_others(helm: Path) -> None:
     found = rendered(helm)
     assert list(grants(of_kind(found, "Role"))) == OWN
@@ -81,8 +87,8 @@ def test_of_some_namespaces_it_has_rights_in_these_alone(helm: Path) -> None:
     roles = of_kind(found, "Role")
     assert [each["metadata"]["namespace"] for each in roles] == ["site", "team-a", "team-b"]
     assert list(grants(roles)) == [*OWN, *SERVED, *SERVED]
-    given = [word for word in container(found)["args"] if word.startswith("--namespace")]
-    assert given == ["--namespace=team-a", "--namespace=team-b"]
+    assert variables(found)["MINICLUSTER_BURST_NAMESPACES"] == "team-a team-b"
+    assert "MINICLUSTER_BURST_NAMESPACES" not in variables(rendered(helm))
 
 
 def test_there_is_one_pod_without_privilege_which_ends_before_the_next_begins(helm: Path) -> None:
@@ -101,15 +107,18 @@ def test_there_is_one_pod_without_privilege_which_ends_before_the_next_begins(he
     assert container(found)["image"] == "ghcr.io/flux-framework/minicluster-burst:0.1.0"
 
 
-def test_its_arguments_are_those_of_the_command(helm: Path) -> None:
-    found = rendered(helm, "watchNamespaces={team-a}", "tunnels.enabled=true", *RESEARCH)
+def test_its_arguments_and_variables_are_those_of_the_command(
+    helm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = rendered(helm, "watchNamespaces={team-a,team-b}", "tunnels.enabled=true", *RESEARCH)
     command = get_command(app)
-    assert command.make_context("burst-service", list(container(found)["args"])).params["namespaces"] == [
-        "team-a"
-    ]
-    variables = {each["name"] for each in container(found)["env"] if "value" in each}
+    for name, value in variables(found).items():
+        monkeypatch.setenv(name, value)
+    params = command.make_context("burst-service", list(container(found)["args"])).params
+    assert params["namespaces"] == ["team-a", "team-b"]
+    assert params["tokens_secret"] == "site/minicluster-burst"
     known = {each.envvar for each in command.params if getattr(each, "envvar", None)}
-    assert variables - {"SQLITE_TMPDIR"} == known
+    assert variables(found).keys() - {"SQLITE_TMPDIR"} == known
 
 
 def test_settings_are_what_the_service_reads_and_a_change_replaces_the_pod(helm: Path) -> None:
