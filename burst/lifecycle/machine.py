@@ -29,7 +29,7 @@ def next_step(life: Life) -> BurstStep:
     """
     is_deleting = life.burst.state is BurstState.DELETING
     known = (life.counts, life.resources, life.observed, life.now)
-    count = metering.change(*known, is_deleting=is_deleting, settle=life.timeouts.verified)
+    count = metering.change(*known, is_deleting=is_deleting, lag=life.timeouts.verified)
     if count is not None:
         return steps.NoteNodes(count)
     states = _ISOLATED if life.burst.isolated else _STEPS

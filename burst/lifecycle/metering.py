@@ -40,14 +40,14 @@ def change(
     now: float,
     *,
     is_deleting: bool = False,
-    settle: float = 0.0,
+    lag: float = 0.0,
 ) -> NodeCount | None:
     """Return how many nodes there are if that is known and new, and since when.
 
     What is first seen of a resource is there since its provider made it, which is not before it was intended;
     any other change is dated when it is seen: both ways within the time between two observations. Of what is
     being deleted the listing alone is believed that it is gone: since its provider has said so, unless a
-    listing has contradicted that, later than in the seconds of `settle`, for which listings may lag.
+    listing has contradicted that, later than in the seconds of `lag`, for which listings may lag.
     """
     begun = [each for each in resources if each.intent_at is not None and each.gone_at is None]
     if not begun:
@@ -56,7 +56,7 @@ def change(
         gone = _gone(resources)
         if not counts or gone is None or counts[-1].at > gone:
             return of_listing(counts, observed.listed, now)
-        return _confirmed(counts, observed.listed, gone, now, settle)
+        return _confirmed(counts, observed.listed, gone, now, lag)
     reports = [observed.resources[each.key.name] for each in begun if each.key.name in observed.resources]
     if len(reports) < len(begun) or (is_deleting and any(map(_is_absent, reports))):
         return None
@@ -68,7 +68,7 @@ def change(
 
 
 def _confirmed(
-    counts: Sequence[NodeCount], listed: Sequence[ResourceReport], gone: float, now: float, settle: float
+    counts: Sequence[NodeCount], listed: Sequence[ResourceReport], gone: float, now: float, lag: float
 ) -> NodeCount | None:
     """Return what a listing has to say of nodes whose provider has said that they are gone.
 
@@ -76,11 +76,11 @@ def _confirmed(
     nodes later contradicts the provider: it is noted, and what the provider has said is believed no more.
     """
     noted, seen = counts[-1], total(listed)
-    if seen > max(each.nodes for each in counts) or (not noted.nodes and now - gone > settle):
+    if seen > max(each.nodes for each in counts) or (not noted.nodes and now - gone > lag):
         return of_listing(counts, listed, now)
     if not seen:
         return NodeCount(gone, 0) if noted.nodes else None
-    return NodeCount(now, seen) if now - gone > settle else None
+    return NodeCount(now, seen) if now - gone > lag else None
 
 
 def of_listing(counts: Sequence[NodeCount], listed: Sequence[ResourceReport], now: float) -> NodeCount | None:
@@ -134,7 +134,7 @@ def fee_seconds(
     resources: Sequence[ResourceRecord],
     counts: Sequence[NodeCount],
     now: float,
-    settle: float = 0.0,
+    lag: float = 0.0,
 ) -> float:
     """Return for how long a burst had anything: from its first resource until nothing of it was left.
 
@@ -146,7 +146,7 @@ def fee_seconds(
         end = now
     else:
         gone = _gone(resources)
-        is_confirmed = gone is not None and burst.empty_since - gone <= settle
+        is_confirmed = gone is not None and burst.empty_since - gone <= lag
         end = max(gone if gone is not None and is_confirmed else burst.empty_since, last.at)
     return max(min(end, now) - min(made), 0.0) if made else 0.0
 
@@ -156,11 +156,11 @@ def cost(
     resources: Sequence[ResourceRecord],
     counts: Sequence[NodeCount],
     now: float,
-    settle: float = 0.0,
+    lag: float = 0.0,
 ) -> int:
-    """Return what a burst has cost until now, in micro-units, rounded up; `settle` as for `change`."""
+    """Return what a burst has cost until now, in micro-units, rounded up; `lag` as for `change`."""
     nodes = money.cost(burst.price, 1, node_seconds(counts, now))
-    return nodes + money.cost(burst.fee, 1, fee_seconds(burst, resources, counts, now, settle))
+    return nodes + money.cost(burst.fee, 1, fee_seconds(burst, resources, counts, now, lag))
 
 
 def hourly(burst: BurstRecord, counts: Sequence[NodeCount]) -> int:

@@ -110,7 +110,7 @@ def test_further_rights_are_a_problem_where_a_minicluster_needs_them(
     assert (answer.code, answer.out.splitlines()) == (code, [f"far: {each}" for each in lines])
 
 
-def test_what_a_service_may_use_that_is_alive_is_swept_only_where_that_is_said(
+def test_what_a_service_may_use_that_is_alive_is_swept_only_with_an_option(
     call: Callable[..., Answer], tmp_path: Path
 ) -> None:
     """Of another installation nothing is known but its id: its bursts are asked for twice."""

@@ -180,7 +180,7 @@ def test_of_an_installation_whose_service_may_live_only_what_is_past_its_end_is_
     swept(scenario)
 
 
-def test_what_another_service_may_use_is_deleted_only_where_that_is_said() -> None:
+def test_what_another_service_may_use_is_deleted_only_with_an_option() -> None:
     async def scenario(world: World) -> None:
         leave(world, "mcb-open", "there", until=world.now + 3600.0)
         leave(world, "mcb-over", "there", until=world.now + 60.0)

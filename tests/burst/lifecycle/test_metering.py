@@ -95,7 +95,7 @@ def test_what_was_noted_as_gone_and_is_listed_was_there_all_the_time() -> None:
         pytest.param(((NOW - 90, 4), (NOW - 40, 0)), NOW - 31, 4, NodeCount(NOW - 40, 4), id="a lie by name"),
     ],
 )
-def test_what_is_said_to_be_gone_is_so_unless_a_listing_contradicts_it(
+def test_what_is_reported_as_gone_is_so_unless_a_listing_contradicts_it(
     counts: tuple[tuple[float, int], ...], gone_at: float, listed: int, expected: NodeCount | None
 ) -> None:
     """Nobody pays for how old a listing is, which may be 30 s, unless the provider lies for longer."""
@@ -103,14 +103,14 @@ def test_what_is_said_to_be_gone_is_so_unless_a_listing_contradicts_it(
     found = (report(listed, since=NOW - 90),) if listed else ()
     observed = BurstObservation(listed=found, is_listed=True)
     known = [NodeCount(*each) for each in counts]
-    assert metering.change(known, resources, observed, NOW, is_deleting=True, settle=30.0) == expected
+    assert metering.change(known, resources, observed, NOW, is_deleting=True, lag=30.0) == expected
 
 
 def test_a_fee_is_paid_until_its_cluster_was_gone_if_a_listing_confirms_it_in_time() -> None:
     burst = replace(HOURLY, fee=3600, empty_since=NOW)
     resources = [made(NODES, NOW - 90, NOW - 20)]
     counts = [NodeCount(NOW - 90, 4), NodeCount(NOW - 25, 0)]
-    found = [metering.fee_seconds(burst, resources, counts, NOW + 60, settle) for settle in (0.0, 19.0, 20.0)]
+    found = [metering.fee_seconds(burst, resources, counts, NOW + 60, lag) for lag in (0.0, 19.0, 20.0)]
     assert found == [90.0, 90.0, 70.0]
 
 

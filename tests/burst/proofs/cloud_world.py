@@ -25,6 +25,7 @@ from minicluster.database import DatabaseAway, open_database
 from queue_policies.easy import Easy
 from tests.burst.life.meter import Killed, Meter
 from tests.burst.life.world import DURATIONS, MEMORY, TICK, TIMEOUTS, MeteredDatabase
+from tests.burst.proofs.cloud_bill import CloudBill
 from tests.burst.proofs.cloud_rigs import CORES
 from tests.database import ready_file
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from burst.lifecycle.records import BurstRecord
     from burst.lifecycle.states import Timeouts
-    from burst.rehearsal.cloud import CloudMachine
     from minicluster.database import Database
     from tests.burst.proofs.cloud_rigs import CloudRig
 
@@ -237,53 +237,7 @@ class CloudWorld:
             assert job.phase in {JobPhase.DONE, JobPhase.PENDING}, job
             assert job.runs == (job.phase is JobPhase.DONE), job
             assert not (job.is_pending and job.queue == SLOT.name), f"stranded: {job}"
-        await self.check_money()
-
-    async def check_money(self) -> None:
-        """What was charged is the bill, but for the time until a service could first know of each end.
-
-        What no listing that was answered could show, as that lags and calls fail, cannot be charged.
-        """
-        cloud, late, unseen = self.rig.found.cloud, 0.0, 0.0
-        for each in cloud.machines:
-            assert each.ended is not None
-            first, last = each.started + cloud.lag, each.ended + cloud.lag
-            if not any(first <= tick < last for tick in self.asked):
-                unseen += (each.ended - each.started) * each.price / 3600
-            late += (self._known(each.ended, is_told=self._is_told(each)) - each.ended) * each.price / 3600
-        late += self._late_fee()
-        bill, charged, rounding = cloud.bill(), await self.spent(), len(cloud.machines) + 2
-        assert bill - unseen - rounding <= charged <= bill + late + rounding, f"{bill=} {charged=} {late=}"
-
-    def _is_told(self, machine: CloudMachine) -> bool:
-        """Return whether the cloud told of a machine's end when asked by name, not by listings alone.
-
-        Its group went with it, and was what went last. Compute Engine's instances have no group, and a cloud
-        that lies tells nothing.
-        """
-        cloud = self.rig.found.cloud
-        gone = {each.gone for each in cloud.groups if each.name == machine.group}
-        is_last = not any(each.fee for each in cloud.groups)
-        return is_last and self.rig.name != "compute-engine" and machine.ended in gone
-
-    def _known(self, ended: float, *, is_told: bool) -> float:
-        """Return when a service could first know of an end: of what ends at a tick the answer came before."""
-        lag = 0.0 if is_told else self.rig.found.cloud.lag
-        return next(tick for tick in self.ticks if tick > ended + lag)
-
-    def _late_fee(self) -> float:
-        """Return what a cluster costs from its end until a service could know that nothing is left.
-
-        It has its fee in the ledger while anything of the burst is there.
-        """
-        cloud = self.rig.found.cloud
-        clusters = [each for each in cloud.groups if each.fee]
-        ends = [each.gone or 0.0 for each in clusters] + [each.ended or 0.0 for each in cloud.machines]
-        late = 0.0
-        for each in clusters:
-            known = self._known(max(ends), is_told=False)
-            late += (known - (each.gone or 0.0)) * each.fee / 3600
-        return late
+        CloudBill(self.rig, self.ticks, self.asked).check(await self.spent())
 
 
 @contextlib.asynccontextmanager

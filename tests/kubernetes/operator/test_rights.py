@@ -36,10 +36,8 @@ LEASE = (SYSTEM, "minicluster-operator")
 SERVICES = [{"image": "example.org/db:1", "name": "db"}]
 # Not sent as a request: with this plug-in the API server asks itself whether the operator may do that.
 FINALIZERS = ("flux-framework.org", "miniclusters/finalizers", "update")
-# Asked about real pods that do not come up, as in test_pods_bring_up; those of fake nodes always do.
-POD_EVENTS = ("", "events", "list")
-# Of an operator of 0.1.0, until an upgrade has replaced it.
-EARLIER_EVENTS = ("events.k8s.io", "events", "create")
+# Asked about real pods that do not come up (test_bring_up); and of 0.1.0, until an upgrade has replaced it.
+OTHER_EVENTS = {("", "events", "list"), ("events.k8s.io", "events", "create")}
 ENFORCED = {"enable-admission-plugins": "NodeRestriction,OwnerReferencesPermissionEnforcement"}
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -209,7 +207,7 @@ class TestRights:
             until(lambda: not token_secrets(api, namespace), "its second Secret to be gone")
         requests = asked_for(strict_plane, begin)
         assert [each for each in requests if each.code == 403] == []
-        assert used(requests) == granted("install.yaml") - {FINALIZERS, POD_EVENTS, EARLIER_EVENTS}
+        assert used(requests) == granted("install.yaml") - {FINALIZERS, *OTHER_EVENTS}
 
     def test_without_the_right_to_block_deletion_a_strict_server_refuses(
         self, strict_plane: ControlPlane, tmp_path: Path
