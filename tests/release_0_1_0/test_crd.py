@@ -21,8 +21,13 @@ _STORED = "A stored document that had more already still gets its status, can sh
 _READ = "(brokers read their configuration only at start); make a new MiniCluster"
 _NEW = "no document had `bursting` before"
 _CUT = "no document had `profile` or `granularity` before"
+_AS_BEFORE = "without `status.granularity`, which 0.1.0 did not have, it is the rule of before"
 _FIXED = "cannot change once brokers were made"
 ON_PURPOSE = {
+    **{
+        f"the document: new rule: {message}": _AS_BEFORE
+        for message in (messages.BEYOND_START, messages.AUTOSCALING_BEYOND, messages.AUTOSCALING_MAX)
+    },
     f"the document: new rule: spec.profile {_FIXED} (the main command is submitted once, and the pods are"
     " made for it); make a new MiniCluster": _CUT,
     f"the document: new rule: spec.granularity {_FIXED} (the pods are made by it once); make a new"
