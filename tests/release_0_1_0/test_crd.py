@@ -24,14 +24,13 @@ _CUT = "no document had `profile` or `granularity` before"
 _AS_BEFORE = "without `status.granularity`, which 0.1.0 did not have, it is the rule of before"
 _FIXED = "cannot change once brokers were made"
 ON_PURPOSE = {
-    **{
-        f"the document: new rule: {message}": _AS_BEFORE
-        for message in (messages.BEYOND_START, messages.AUTOSCALING_BEYOND, messages.AUTOSCALING_MAX)
-    },
+    f"the document: new rule: {messages.BEYOND_START}": _AS_BEFORE,
     f"the document: new rule: spec.profile {_FIXED} (the main command is submitted once, and the pods are"
     " made for it); make a new MiniCluster": _CUT,
     f"the document: new rule: spec.granularity {_FIXED} (the pods are made by it once); make a new"
     " MiniCluster": _CUT,
+    f"the document: new rule: {messages.AUTOSCALING_BEYOND}": _AS_BEFORE,
+    f"the document: new rule: {messages.AUTOSCALING_MAX}": _AS_BEFORE,
     f"the document: new rule: spec.bursting cannot come or go once brokers were made {_READ}": _NEW,
     "spec: new rule: a MiniCluster has at most 100000 hosts, remote ones included": (
         f"one document stopped the operator for all; as many hosts in `size` were refused before. {_STORED}"
