@@ -71,8 +71,6 @@ async def _note(context: AdvanceContext, burst: BurstRecord, listed: Sequence[Re
         await context.ledger.line(connection, burst.id, text)
         if is_over:
             made = await resources.of_burst(connection, burst.id)
-            lag = context.deadlines(burst).verified
-            so_far = metering.cost(burst, made, [*counts, count], now, lag)
-            await charges.charge(connection, burst, so_far)
+            await charges.charge(connection, burst, metering.cost(burst, made, [*counts, count], now))
 
     await context.ledger.write(work)

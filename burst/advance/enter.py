@@ -35,7 +35,7 @@ async def enter(context: AdvanceContext, life: Life, step: Enter) -> None:
         await bursts.change(connection, burst.id, **values)
         text = f"{step.state}: {step.reason}" if step.reason else str(step.state)
         if step.state is BurstState.DELETED:
-            so_far = metering.cost(burst, life.resources, life.counts, now, life.timeouts.verified)
+            so_far = metering.cost(burst, life.resources, life.counts, now)
             charged = await charges.charge(connection, burst, so_far)
             text = f"{text}: it has cost {money.encode(charged.get(ALL, 0))}"
         await context.ledger.line(connection, burst.id, text)

@@ -29,7 +29,7 @@ def next_step(life: Life) -> BurstStep:
     """
     is_deleting = life.burst.state is BurstState.DELETING
     known = (life.counts, life.resources, life.observed, life.now)
-    count = metering.change(*known, is_deleting=is_deleting, lag=life.timeouts.verified)
+    count = metering.change(*known, is_deleting=is_deleting)
     if count is not None:
         return steps.NoteNodes(count)
     states = _ISOLATED if life.burst.isolated else _STEPS
@@ -189,7 +189,7 @@ def _deleting(life: Life) -> Iterator[BurstStep]:
         if status is None:
             yield steps.Wait("its provider was not asked")
             return
-        if status.phase is ResourcePhase.ABSENT or status.is_gone:
+        if status.phase is ResourcePhase.ABSENT:
             yield steps.NoteGone(resource)
         if resource.made_at is None:
             yield steps.NoteMade(resource)

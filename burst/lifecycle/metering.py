@@ -40,23 +40,16 @@ def change(
     now: float,
     *,
     is_deleting: bool = False,
-    lag: float = 0.0,
 ) -> NodeCount | None:
     """Return how many nodes there are if that is known and new, and since when.
 
     What is first seen of a resource is there since its provider made it, which is not before it was intended;
     any other change is dated when it is seen: both ways within the time between two observations. Of what is
-    being deleted the listing alone is believed that it is gone: since its provider has said so, unless a
-    listing has contradicted that, later than in the seconds of `lag`, for which listings may lag.
+    being deleted the listing alone is believed that it is gone.
     """
     begun = [each for each in resources if each.intent_at is not None and each.gone_at is None]
     if not begun:
-        if not observed.is_listed:
-            return None
-        gone = _gone(resources)
-        if not counts or gone is None or counts[-1].at > gone:
-            return of_listing(counts, observed.listed, now)
-        return _confirmed(counts, observed.listed, gone, now, lag)
+        return of_listing(counts, observed.listed, now) if observed.is_listed else None
     reports = [observed.resources[each.key.name] for each in begun if each.key.name in observed.resources]
     if len(reports) < len(begun) or (is_deleting and any(map(_is_absent, reports))):
         return None
@@ -65,22 +58,6 @@ def change(
         return None
     since = _made(begun, observed, now, noted) if seen > noted.nodes else now
     return NodeCount(max(since, noted.at), seen)
-
-
-def _confirmed(
-    counts: Sequence[NodeCount], listed: Sequence[ResourceReport], gone: float, now: float, lag: float
-) -> NodeCount | None:
-    """Return what a listing has to say of nodes whose provider has said that they are gone.
-
-    While it may lag, it says something by being empty, or by having more than were ever seen. One that has
-    nodes later contradicts the provider: it is noted, and what the provider has said is believed no more.
-    """
-    noted, seen = counts[-1], total(listed)
-    if seen > max(each.nodes for each in counts) or (not noted.nodes and now - gone > lag):
-        return of_listing(counts, listed, now)
-    if not seen:
-        return NodeCount(gone, 0) if noted.nodes else None
-    return NodeCount(now, seen) if now - gone > lag else None
 
 
 def of_listing(counts: Sequence[NodeCount], listed: Sequence[ResourceReport], now: float) -> NodeCount | None:
@@ -95,11 +72,6 @@ def of_listing(counts: Sequence[NodeCount], listed: Sequence[ResourceReport], no
         return NodeCount(now, seen)
     first = min((each.since for each in listed if each.since and nodes_of(each)), default=noted.at or now)
     return NodeCount(max(min(first, now), noted.at), seen)
-
-
-def _gone(resources: Iterable[ResourceRecord]) -> float | None:
-    """Return since when nothing is there, as the provider has said of each; None: it was never asked."""
-    return max((each.gone_at for each in resources if each.gone_at is not None), default=None)
 
 
 def _is_absent(report: ResourceReport) -> bool:
@@ -130,37 +102,22 @@ def node_seconds(counts: Sequence[NodeCount], now: float) -> float:
 
 
 def fee_seconds(
-    burst: BurstRecord,
-    resources: Sequence[ResourceRecord],
-    counts: Sequence[NodeCount],
-    now: float,
-    lag: float = 0.0,
+    burst: BurstRecord, resources: Sequence[ResourceRecord], counts: Sequence[NodeCount], now: float
 ) -> float:
-    """Return for how long a burst had anything: from its first resource until nothing of it was left.
-
-    That is when its provider has said so, if a listing confirms it in the seconds for which listings may lag.
-    """
+    """Return for how long a burst had anything: from its first resource until a listing had nothing of it."""
     made = [each.made_at for each in resources if each.made_at is not None]
     last = _last(counts)
-    if burst.empty_since is None or last.nodes:
-        end = now
-    else:
-        gone = _gone(resources)
-        is_confirmed = gone is not None and burst.empty_since - gone <= lag
-        end = max(gone if gone is not None and is_confirmed else burst.empty_since, last.at)
+    is_there = burst.empty_since is None or last.nodes
+    end = now if is_there else max(burst.empty_since or 0.0, last.at)
     return max(min(end, now) - min(made), 0.0) if made else 0.0
 
 
 def cost(
-    burst: BurstRecord,
-    resources: Sequence[ResourceRecord],
-    counts: Sequence[NodeCount],
-    now: float,
-    lag: float = 0.0,
+    burst: BurstRecord, resources: Sequence[ResourceRecord], counts: Sequence[NodeCount], now: float
 ) -> int:
-    """Return what a burst has cost until now, in micro-units, rounded up; `lag` as for `change`."""
+    """Return what a burst has cost until now, in micro-units, rounded up."""
     nodes = money.cost(burst.price, 1, node_seconds(counts, now))
-    return nodes + money.cost(burst.fee, 1, fee_seconds(burst, resources, counts, now, lag))
+    return nodes + money.cost(burst.fee, 1, fee_seconds(burst, resources, counts, now))
 
 
 def hourly(burst: BurstRecord, counts: Sequence[NodeCount]) -> int:

@@ -165,8 +165,6 @@ class ResourceReport(NamedTuple):
     """How many of its nodes are there and cost money. None: all, as soon as it is there."""
     until: float = 0.0
     """When it is to end at the latest, as a listing has it by its label; 0: that is not known."""
-    is_gone: bool = False
-    """Whether its provider has it no more, by its name, though nodes of it are listed: listings lag."""
 
 
 class ProbeResult(NamedTuple):

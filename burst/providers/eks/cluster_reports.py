@@ -73,8 +73,7 @@ def outlived(installation: str, cluster: str, machines: Sequence[GroupMachine]) 
     label, reason = label_in(cluster), f"it is gone, and {len(machines)} of its machines are still there"
     since = min(each.launched for each in machines)
     key = key_of(label, len(machines))
-    count, phase = len(machines), ResourcePhase.GOING
-    return ResourceReport(key, phase, reason, label, installation, since, count, is_gone=True)
+    return ResourceReport(key, ResourcePhase.GOING, reason, label, installation, since, len(machines))
 
 
 def listed(cluster: EksClusterAnswer, machines: Sequence[GroupMachine]) -> ResourceReport:

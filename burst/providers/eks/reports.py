@@ -118,8 +118,7 @@ def _left(key: ResourceKey, installation: str, machines: Sequence[GroupMachine])
     reason = f"it is gone, and {len(machines)} of its machines are still there"
     since = min(each.launched for each in machines)
     owner = (label_in(key.name), installation)
-    phase = ResourcePhase.GOING
-    return ResourceReport(key, phase, reason, *owner, since, len(machines), is_gone=True)
+    return ResourceReport(key, ResourcePhase.GOING, reason, *owner, since, len(machines))
 
 
 def _issues(group: Mapping[str, Any]) -> Iterable[str]:

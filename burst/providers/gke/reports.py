@@ -120,7 +120,7 @@ def _status(
     phase, reason = _left(machines) if pool is None else _phase(key.nodes, pool, machines)
     since = min((each.created for each in machines), default=pool.created if pool is not None else 0.0)
     until = ends_of(pool.labels if pool is not None else machines[0].labels)
-    return ResourceReport(key, phase, reason, *owner, since, billed(machines), until, pool is None)
+    return ResourceReport(key, phase, reason, *owner, since, billed(machines), until)
 
 
 def _left(machines: Sequence[ListedInstance]) -> tuple[ResourcePhase, str]:

@@ -74,44 +74,8 @@ def test_what_was_noted_as_gone_and_is_listed_was_there_all_the_time() -> None:
     assert metering.change(counts, gone, lie, NOW) == NodeCount(NOW - 10, 4)
     late = BurstObservation(listed=(report(4, since=NOW - 3),), is_listed=True)
     assert metering.change(counts, gone, late, NOW) == NodeCount(NOW - 3, 4)
-    more = [*counts, NodeCount(NOW - 10, 4)]
-    assert metering.change(more, gone, lie, NOW) == NodeCount(NOW, 4)
     empty = BurstObservation(is_listed=True)
-    assert metering.change([*more, NodeCount(NOW - 1, 4)], gone, empty, NOW) == NodeCount(NOW, 0)
-
-
-@pytest.mark.parametrize(
-    ("counts", "gone_at", "listed", "expected"),
-    [
-        pytest.param(((NOW - 90, 4),), NOW - 20, 0, NodeCount(NOW - 20, 0), id="confirmed"),
-        pytest.param(((NOW - 90, 4),), NOW - 80, 0, NodeCount(NOW - 80, 0), id="never contradicted"),
-        pytest.param(((NOW - 90, 4),), NOW - 20, 4, None, id="listings may lag"),
-        pytest.param(((NOW - 90, 4),), NOW - 20, 1, None, id="a part is listed yet"),
-        pytest.param(((NOW - 90, 2),), NOW - 20, 4, NodeCount(NOW - 90, 4), id="more than were seen"),
-        pytest.param(((NOW - 90, 4),), NOW - 31, 4, NodeCount(NOW, 4), id="contradicted"),
-        pytest.param(((NOW - 90, 4), (NOW - 9, 4)), NOW - 31, 0, NodeCount(NOW, 0), id="gone after a lie"),
-        pytest.param(((NOW - 90, 4), (NOW - 9, 4)), NOW - 31, 3, NodeCount(NOW, 3), id="fewer after a lie"),
-        pytest.param(((NOW - 90, 4), (NOW - 25, 0)), NOW - 20, 4, None, id="counted as gone before"),
-        pytest.param(((NOW - 90, 4), (NOW - 40, 0)), NOW - 31, 4, NodeCount(NOW - 40, 4), id="a lie by name"),
-    ],
-)
-def test_what_is_reported_as_gone_is_so_unless_a_listing_contradicts_it(
-    counts: tuple[tuple[float, int], ...], gone_at: float, listed: int, expected: NodeCount | None
-) -> None:
-    """Nobody pays for how old a listing is, which may be 30 s, unless the provider lies for longer."""
-    resources = [made(NODES, NOW - 90, gone_at), made(PODS, NOW - 90, gone_at - 5)]
-    found = (report(listed, since=NOW - 90),) if listed else ()
-    observed = BurstObservation(listed=found, is_listed=True)
-    known = [NodeCount(*each) for each in counts]
-    assert metering.change(known, resources, observed, NOW, is_deleting=True, lag=30.0) == expected
-
-
-def test_a_fee_is_paid_until_its_cluster_was_gone_if_a_listing_confirms_it_in_time() -> None:
-    burst = replace(HOURLY, fee=3600, empty_since=NOW)
-    resources = [made(NODES, NOW - 90, NOW - 20)]
-    counts = [NodeCount(NOW - 90, 4), NodeCount(NOW - 25, 0)]
-    found = [metering.fee_seconds(burst, resources, counts, NOW + 60, lag) for lag in (0.0, 19.0, 20.0)]
-    assert found == [90.0, 90.0, 70.0]
+    assert metering.change([*counts, NodeCount(NOW - 10, 4)], gone, empty, NOW) == NodeCount(NOW, 0)
 
 
 def test_what_it_costs_is_written_before_anything_else() -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from burst.rehearsal.cloud import CloudMachine
     from tests.burst.proofs.cloud_rigs import CloudRig
 
 
@@ -21,7 +20,7 @@ class CloudBill(NamedTuple):
     """Those of them in which the cloud was asked."""
 
     def check(self, charged: int) -> None:
-        """What was charged is the bill, but for the time until a service could first know of each end.
+        """What was charged is the bill, but for the time until a service could first see each end.
 
         What no listing that was answered could show, as that lags and calls fail, cannot be charged.
         """
@@ -31,26 +30,14 @@ class CloudBill(NamedTuple):
             first, last = each.started + cloud.lag, each.ended + cloud.lag
             if not any(first <= tick < last for tick in self.asked):
                 unseen += (each.ended - each.started) * each.price / 3600
-            lag = 0.0 if self._is_known_by_name(each) else cloud.lag
-            late += (self._first_tick(each.ended + lag) - each.ended) * each.price / 3600
+            late += (self._seen(each.ended) - each.ended) * each.price / 3600
         late += self._late_fee()
         bill, rounding = cloud.bill(), len(cloud.machines) + 2
         assert bill - unseen - rounding <= charged <= bill + late + rounding, f"{bill=} {charged=} {late=}"
 
-    def _is_known_by_name(self, machine: CloudMachine) -> bool:
-        """Return whether the cloud reported a machine's end when asked by name, not in listings alone.
-
-        Its group went with it, and was what went last. Compute Engine's instances have no group, and a cloud
-        that lies reports nothing.
-        """
-        groups = self.rig.found.cloud.groups
-        gone = {each.gone for each in groups if each.name == machine.group}
-        is_last = not any(each.fee for each in groups)
-        return is_last and self.rig.name != "compute-engine" and machine.ended in gone
-
-    def _first_tick(self, known: float) -> float:
-        """Return the first tick after a time: of what ends at a tick the answer came before."""
-        return next(tick for tick in self.ticks if tick > known)
+    def _seen(self, ended: float) -> float:
+        """Return when a listing could first show an end: of what ends at a tick the answer came before."""
+        return next(tick for tick in self.ticks if tick > ended + self.rig.found.cloud.lag)
 
     def _late_fee(self) -> float:
         """Return what a cluster costs from its end until a listing could show that nothing is left.
@@ -62,5 +49,5 @@ class CloudBill(NamedTuple):
         ends = [each.gone or 0.0 for each in clusters] + [each.ended or 0.0 for each in cloud.machines]
         if not clusters:
             return 0.0
-        known = self._first_tick(max(ends) + cloud.lag)
-        return sum((known - (each.gone or 0.0)) * each.fee / 3600 for each in clusters)
+        seen = self._seen(max(ends))
+        return sum((seen - (each.gone or 0.0)) * each.fee / 3600 for each in clusters)

@@ -101,8 +101,8 @@ def test_the_kernel_holds_a_job_to_its_quota(real: ControlGroups) -> None:
 
     try:
         until(lambda: throttled() > 2, "a throttled job")
+        until(lambda: len((group / "cgroup.procs").read_text().split()) == 2, "what it forked")
         assert str(process.pid) in (group / "cgroup.procs").read_text().split()
-        assert len((group / "cgroup.procs").read_text().split()) == 2
         assert job.consumption().cpu_seconds > 0
         assert job.consumption().memory_bytes > 1 << 20
         job.set_limit(CpuLimit(None, 1))
